@@ -163,7 +163,7 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         var exchange = req.unsafe_exchange()
         if not self._state[].value:
             _build(self._state, exchange[].host.worker)
-        if exchange[].app_state:
+        if exchange[].app.state:
             return self._serve_within(req)
         self._enter(exchange)
         # The state stays until the request is over: to put nothing back makes
@@ -173,23 +173,23 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
     @no_inline
     def _serve_within(self, req: Request) raises -> Response:
         var exchange = req.unsafe_exchange()
-        var outer = exchange[].app_state
-        var outer_type = exchange[].app_state_type
+        var outer = exchange[].app.state
+        var outer_type = exchange[].app.type_name
         self._enter(exchange)
         try:
             return self._handler.serve(req)
         finally:
-            exchange[].app_state = outer
-            exchange[].app_state_type = outer_type
+            exchange[].app.state = outer
+            exchange[].app.type_name = outer_type
 
     @always_inline
     def _enter(self, exchange: Exchange):
-        exchange[].app_state = (
+        exchange[].app.state = (
             Pointer(to=self._state[].value.unsafe_value())
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        exchange[].app_state_type = reflect[Self.S].name()
+        exchange[].app.type_name = reflect[Self.S].name()
 
     def state(self) -> ref[MutUntrackedOrigin] Self.S:
         """Returns this copy's own state, for tests.

@@ -27,8 +27,6 @@ comptime NOT_UTF8: StaticString = "http.not_utf8"
 """The start of the error for octets of a peer that are not text."""
 comptime BAD_JSON: StaticString = "json."
 """The start of the error for octets of a peer that are not JSON."""
-
-
 comptime BAD_FORM: StaticString = "http.bad_form"
 """The start of the error for a form that breaks a rule or a limit."""
 
@@ -355,6 +353,16 @@ struct StreamState(Movable):
             filter.release(filter.owner)
 
 
+@fieldwise_init
+struct AppBinding(ImplicitlyCopyable, Movable):
+    """The state of the innermost `App`."""
+
+    var state: Optional[Erased]
+    """Its address; `None` without an `App`."""
+    var type_name: StaticString
+    """The name of its type, which `State[T]` compares."""
+
+
 struct ExchangeState(Movable):
     """A request and the context of its answer. `Request` is the view of it."""
 
@@ -388,7 +396,7 @@ struct ExchangeState(Movable):
     """
     var started_ms: Int
     """When the head was complete, by the reactor's clock; 0 before."""
-    var app_state: Optional[Erased]
+    var app: AppBinding
     """The state of the `App` around the handler; `State[T]` reads it."""
     var read_buffer: Optional[OctetPointer]
     """The receive buffer that holds the head, if it lies in one."""
@@ -412,8 +420,6 @@ struct ExchangeState(Movable):
     """The deadline of a wait for it."""
     var gathered: Buffer
     """The octets of the head, if they came in several pieces."""
-    var app_state_type: StaticString
-    """The name of the state's type, checked by `State[T]`."""
     var parameters: PathParameters
     """The values of the route's parameters."""
 
@@ -432,8 +438,7 @@ struct ExchangeState(Movable):
         self.fiber = None
         self.request_id = 0
         self.host = ExchangeHost()
-        self.app_state = None
-        self.app_state_type = ""
+        self.app = AppBinding(None, "")
         self.route = ""
         self.read_buffer = None
         self.gathered = Buffer()
@@ -455,7 +460,7 @@ struct ExchangeState(Movable):
         self.fiber = None
         self.request_id = 0
         self.started_ms = 0
-        self.app_state = None
+        self.app.state = None
         self.read_buffer = None
         if len(self.error_headers) > 0:
             self.error_headers = HeaderMap()

@@ -143,7 +143,7 @@ struct Request(Extractor, Movable):
             The version, 1.0 or 1.1.
         """
         ref head = self._exchange[].head
-        return HttpVersion(head.version_major, head.version_minor)
+        return HttpVersion(head.version.major, head.version.minor)
 
     @always_inline
     def __getattr__(

@@ -69,21 +69,21 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
             its state has another type.
         """
         var exchange = req.unsafe_exchange()
-        if not exchange[].app_state:
+        if not exchange[].app.state:
             raise Error(
                 "http.no_state no App is around the handler that wants ",
                 reflect[Self.T].name(),
             )
         comptime wanted: StaticString = reflect[Self.T].name()
-        if exchange[].app_state_type != wanted:
+        if exchange[].app.type_name != wanted:
             raise Error(
                 "http.no_state the App holds ",
-                exchange[].app_state_type,
+                exchange[].app.type_name,
                 ", not ",
                 wanted,
             )
         return Self(
-            unsafe_value=exchange[].app_state.value().unsafe_bitcast[Self.T]()
+            unsafe_value=exchange[].app.state.value().unsafe_bitcast[Self.T]()
         )
 
     @staticmethod

@@ -67,6 +67,16 @@ struct HeadProgress(TrivialRegisterPassable):
         self = Self(Self.START_LINE, 0, 0, 0, 0, 0, 0, False, 0)
 
 
+@fieldwise_init
+struct HeadVersion(TrivialRegisterPassable):
+    """A version of HTTP."""
+
+    var major: Int
+    """The major version: 1 or 2."""
+    var minor: Int
+    """The minor version: the digit after `HTTP/1.`, or 0."""
+
+
 struct Head(Movable):
     """A request or response head, and later its trailers.
 
@@ -124,10 +134,8 @@ struct Head(Movable):
     """The offset of the request target or the reason phrase."""
     var target_octets: Int
     """The length of the request target or of the reason phrase."""
-    var version_major: Int
-    """The major version of HTTP: 1 or 2."""
-    var version_minor: Int
-    """The minor version: the digit behind `HTTP/1.`, or 0."""
+    var version: HeadVersion
+    """The version of HTTP."""
     var mended: List[UInt8]
     """The clean form of parts that views may not show as received: the request
     target, or a response's header section. Mostly empty.
@@ -146,8 +154,7 @@ struct Head(Movable):
         self.start = 0
         self.target_start = 0
         self.target_octets = 0
-        self.version_major = 1
-        self.version_minor = 1
+        self.version = HeadVersion(1, 1)
         self.status = 0
         self.host = -1
         self.content_length = -1
@@ -179,7 +186,7 @@ struct Head(Movable):
         self.content_length = -1
         self.start = 0
         self.status = 0
-        self.version_major = 1
+        self.version.major = 1
         self.progress = HeadProgress()
         self.body = BodyKind.NONE
         self.options = 0

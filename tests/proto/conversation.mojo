@@ -236,7 +236,7 @@ struct Conversation(Movable):
 
 
 def _facts(head: Head) -> String:
-    var text = String(" 1.", head.version_minor)
+    var text = String(" 1.", head.version.minor)
     if head.body == BodyKind.NONE:
         text += " none"
     elif head.body == BodyKind.LENGTH:

@@ -39,7 +39,7 @@ def test_a_head_gives_offsets_into_its_window() raises:
     assert_equal(h.target.form, RequestTarget.ORIGIN_FORM)
     assert_equal(Int(h.target.path_octets), 6)
     assert_equal(Int(h.target.query_octets), 3)
-    assert_equal(h.version_minor, 1)
+    assert_equal(h.version.minor, 1)
     assert_equal(h.host, 0)
     assert_equal(h.content_length, -1)
     assert_true(h.keep_alive)

@@ -31,7 +31,7 @@ def test_a_plain_line_is_taken_as_the_general_code_reads_it() raises:
             assert_equal(taken[].status, read[].status)
             assert_equal(taken[].target_start, read[].target_start)
             assert_equal(taken[].target_octets, read[].target_octets)
-            assert_equal(taken[].version_minor, read[].version_minor)
+            assert_equal(taken[].version.minor, read[].version.minor)
             heap_destroy(taken)
             heap_destroy(read)
 

@@ -8,12 +8,12 @@ from flare.proto.h2.frame import (
     read_frame_header,
     read_uint32,
 )
-from flare.proto.h2.h2_error import H2Error
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.h2.h2_machine import H2Machine
 from flare.proto.h2.h2_state import H2State
 from flare.proto.h2.hpack import append_named_literal
+from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.preface import PREFACE
 
 comptime GET: StaticString = (
@@ -49,6 +49,21 @@ def block_of(lines: StringSlice) raises -> List[UInt8]:
     var octets = List[UInt8](block[].span())
     heap_destroy(block)
     return octets^
+
+
+def date_span() -> Span[UInt8, ImmUntrackedOrigin]:
+    """Returns a value of Date.
+
+    Returns:
+        The 29 octets.
+    """
+    comptime DATE: StaticString = "Sun, 06 Nov 1994 08:49:37 GMT"
+    return Span[UInt8, ImmUntrackedOrigin](
+        unsafe_ptr=DATE.as_bytes()
+        .unsafe_ptr()
+        .unsafe_origin_cast[ImmUntrackedOrigin](),
+        length=29,
+    )
 
 
 def number(value: Int) -> List[UInt8]:
@@ -166,11 +181,9 @@ struct MachineScene(Movable):
         var fields = HeaderMap()
         fields.append("Content-Type", "text/plain")
         return self.machine().send_plain_response(
-            slot,
-            200,
+            ResponseStart(slot, 200, content.byte_length(), date_span()),
             fields,
             content.as_bytes(),
-            "Sun, 06 Nov 1994 08:49:37 GMT".as_bytes(),
             self.output,
         )
 

@@ -3,12 +3,12 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import Buffer, heap_create, heap_destroy
 from flare.message import FieldName, Method
 from flare.proto.h2.hpack import HpackDecoder, append_named_literal
 from flare.proto.h2.head_limits import H2HeadFault, H2HeadLimits
 from flare.proto.h2.request_head import RequestHeadReader
-from flare.proto.head import BodyKind, Head
+from flare.proto.head import BodyKind
 
 comptime _GET: StaticString = (
     ":method: GET|:scheme: https|:authority: a.test|:path: /x?y"
@@ -83,7 +83,9 @@ def test_a_request_reads_like_one_of_http_1() raises:
         Bool(scene.read(":method: OPTIONS|:scheme: http|:path: *|host: b"))
     )
     assert_equal(scene.fields(), "host: b|")
-    assert_equal(String(scene.reader.head.authority(scene.reader.octets.span())), "b")
+    assert_equal(
+        String(scene.reader.head.authority(scene.reader.octets.span())), "b"
+    )
     assert_equal(scene.reader.head.content_length, -1)
     assert_equal(scene.reader.head.body, BodyKind.NONE)
 

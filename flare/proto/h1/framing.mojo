@@ -126,7 +126,7 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
     if h.known & DECIDING != 0 or h.options & OPTIONS != 0:
         return False
     debug_assert(
-        h.target.form == RequestTarget.ORIGIN_FORM and h.version_minor == 1,
+        h.target.form == RequestTarget.ORIGIN_FORM and h.version.minor == 1,
         "not a plain request line",
     )
     return _is_host_plain(window, h)
@@ -172,12 +172,12 @@ def finish_request(
             _value(window, h, h.host)
         ):
             raise H1Error.broken["Host is not valid"]()
-    elif h.version_minor > 0:
+    elif h.version.minor > 0:
         raise H1Error.broken["Host is missing"]()
     if h.target.form == RequestTarget.NONE:
         _read_target(window, h)
     _set_persistence(h)
-    if h.version_minor == 0 or h.body == BodyKind.NONE:
+    if h.version.minor == 0 or h.body == BodyKind.NONE:
         h.expects_continue = False
     elif not h.expects_continue and _has(h, FieldName.EXPECT):
         raise H1Error.broken["Expect is not 100-continue"]()
@@ -271,7 +271,7 @@ def _value(window: Window, h: Head, index: Int) -> Window[window.origin]:
 
 
 def _check_codings(h: Head) raises H1Error:
-    if h.version_minor == 0:
+    if h.version.minor == 0:
         # RFC 9112 section 6.1: the message may have passed a recipient that
         # does not know the field.
         raise H1Error.broken["Transfer-Encoding in HTTP/1.0"]()
@@ -284,7 +284,7 @@ def _check_codings(h: Head) raises H1Error:
 @always_inline
 def _set_persistence(mut h: Head):
     var closes = h.options & ConnectionOption.CLOSE != 0
-    if h.version_minor > 0:
+    if h.version.minor > 0:
         h.keep_alive = not closes
         h.wants_upgrade = h.options & ConnectionOption.UPGRADE != 0 and _has(
             h, FieldName.UPGRADE

@@ -91,7 +91,7 @@ def take_plain_request_line(
     if unlikely(octets != path_octets):
         h.target.query_start = UInt32(path_octets + 1)
         h.target.query_octets = UInt32(octets - path_octets - 1)
-    h.version_minor = 1
+    h.version.minor = 1
     return end + 9
 
 

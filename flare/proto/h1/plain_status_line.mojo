@@ -67,5 +67,5 @@ def take_plain_status_line(
     )
     h.target_start = _REASON
     h.target_octets = end - _REASON
-    h.version_minor = 1
+    h.version.minor = 1
     return end

@@ -435,7 +435,7 @@ def _finish_head(state: PointerTo[H1State], head: PointerTo[Head]):
     ref h = head[]
     h.progress.owner = 0
     s.scanned = 0
-    s.version_minor = UInt8(h.version_minor)
+    s.version_minor = UInt8(h.version.minor)
     s.receive_body = h.body
     if unlikely(h.body != BodyKind.NONE):
         s.receive_left = h.content_length

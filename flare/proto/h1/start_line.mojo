@@ -185,7 +185,7 @@ def _read_request_version(
             and p[unsafe_offset=_VERSION_OCTETS] == CR
             and p[unsafe_offset=_VERSION_OCTETS + 1] == LF
         ):
-            head[].version_minor = 1
+            head[].version.minor = 1
             _begin_section(head, start + _VERSION_OCTETS + 2)
             return True
     var end = start + _VERSION_OCTETS
@@ -220,7 +220,7 @@ def _set_version(
 ) raises H1Error:
     if major != 49:
         raise H1Error.broken["major version is not 1"]()
-    head[].version_minor = Int(minor - 48)
+    head[].version.minor = Int(minor - 48)
 
 
 @always_inline

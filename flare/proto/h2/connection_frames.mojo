@@ -3,7 +3,7 @@
 from flare.core import Buffer, PointerTo
 
 from .flow_control import append_window_update
-from .frame import H2Flag, H2FrameType, append_frame_header, append_uint32
+from .frame import H2FrameType, append_frame_header, append_uint32
 from .h2_state import DEFAULT_WINDOW, H2State
 from .settings import (
     H2SettingId,
@@ -58,7 +58,7 @@ def go_away(
         code: One of `H2Code`.
         output: The destination.
     """
-    state[].last_allowed_id = last_id
+    state[].ids.last_allowed = last_id
     append_frame_header(8, H2FrameType.GOAWAY, 0, 0, output)
     append_uint32(UInt32(last_id), output)
     append_uint32(code, output)

@@ -13,7 +13,7 @@ from .stream_table import H2Stream
 def return_credit(
     state: PointerTo[H2State], octets: Int, output: PointerTo[Buffer]
 ):
-    """Lets the peer send again what was taken or dropped, on the connection.
+    """Returns credit for content that was taken or dropped, on the connection.
 
     Args:
         state: The connection.
@@ -35,7 +35,7 @@ def return_stream_credit(
     octets: Int,
     output: PointerTo[Buffer],
 ):
-    """Lets the peer send again what was taken, on the stream and on the
+    """Returns credit for content that was taken, on the stream and on the
     connection.
 
     Args:
@@ -113,9 +113,9 @@ def reschedule(state: PointerTo[H2State], slot: Int):
     var wants = (
         stream.queued_octets > 0 and stream.send_window > 0 and may_send(stream)
     )
-    if wants and not stream.is_scheduled:
+    if wants and not stream.turn.is_scheduled:
         state[].schedule.add(state[].streams, slot)
-    elif not wants and stream.is_scheduled:
+    elif not wants and stream.turn.is_scheduled:
         state[].schedule.remove(state[].streams, slot)
 
 

@@ -12,7 +12,7 @@ from .connection_frames import begin_connection, go_away, ping
 from .flow_control import may_send, return_stream_credit
 from .h2_error import H2Error
 from .h2_event import H2Event
-from .h2_state import H2Phase, H2State
+from .h2_state import H2Phase, H2State, Reading
 from .incoming_frames import next_event
 from .outgoing_content import (
     SendTurn,
@@ -24,6 +24,7 @@ from .outgoing_content import (
     send_end,
 )
 from .outgoing_heads import (
+    ResponseStart,
     send_informational,
     send_response_head,
     send_trailers,
@@ -72,7 +73,7 @@ struct H2Machine(TrivialRegisterPassable):
         Raises:
             H2Error: If the peer violates the protocol or a limit. Call `fail`.
         """
-        return next_event(self.state, window, now_ms, output)
+        return next_event(Reading(self.state, now_ms, output), window)
 
     def fail(self, error: H2Error, output: PointerTo[Buffer]):
         """Ends the connection after a violation. All further octets are
@@ -82,8 +83,8 @@ struct H2Machine(TrivialRegisterPassable):
             error: The violation.
             output: The destination of a GOAWAY.
         """
-        go_away(self.state, self.state[].last_taken_id, error.code, output)
-        self.state[].phase = H2Phase.FAILED
+        go_away(self.state, self.state[].ids.last_taken, error.code, output)
+        self.state[].input.phase = H2Phase.FAILED
 
     def go_away(self, last_id: Int, code: UInt32, output: PointerTo[Buffer]):
         """Announces that no further streams are processed.
@@ -169,60 +170,46 @@ struct H2Machine(TrivialRegisterPassable):
 
     def send_response_head(
         self,
-        slot: Int,
-        status: Int,
+        start: ResponseStart,
         fields: HeaderMap,
-        length: Int,
-        date: Span[UInt8, _],
         output: PointerTo[Buffer],
     ) raises H2Error:
         """Sends a final response head. If it may have no content, that ends the
         stream.
 
         Args:
-            slot: The slot of the stream.
-            status: 200 to 599.
+            start: Stream, status and length. The status is 200 to 599.
             fields: The fields. Those of a connection of HTTP/1.1 are left out,
                 and a Content-Length must agree with the length.
-            length: The length of the content; -1 if it is not known.
-            date: The value of Date, or none; a Date field takes precedence.
             output: The destination.
 
         Raises:
             H2Error: If no response is awaited, or the fields contradict the
-                content; nothing is then written.
+                content; the output is then unchanged.
         """
-        send_response_head(
-            self.state, slot, status, fields, length, date, output
-        )
+        send_response_head(self.state, start, fields, output)
 
     @always_inline
     def send_plain_response(
         self,
-        slot: Int,
-        status: Int,
+        start: ResponseStart,
         fields: HeaderMap,
         octets: Span[UInt8, _],
-        date: Span[UInt8, _],
         output: PointerTo[Buffer],
     ) -> Bool:
         """Sends a whole response if it is a plain one, as most are.
 
         Args:
-            slot: The slot of the stream.
-            status: The status.
+            start: Stream, status and date.
             fields: The fields.
             octets: The whole content.
-            date: The value of Date.
             output: The destination.
 
         Returns:
             True if the response was sent. Otherwise nothing was written: send
             head and content one by one.
         """
-        return send_plain_response(
-            self.state, slot, status, fields, octets, date, output
-        )
+        return send_plain_response(self.state, start, fields, octets, output)
 
     def count_content(self, slot: Int, octets: Int) raises H2Error:
         """Checks content against the Content-Length of its head.
@@ -232,7 +219,7 @@ struct H2Machine(TrivialRegisterPassable):
             octets: The number of octets that are to be queued.
 
         Raises:
-            H2Error: If they exceed it.
+            H2Error: If the content would be longer than that.
         """
         count_content(self.state, slot, octets)
 
@@ -353,4 +340,4 @@ struct H2Machine(TrivialRegisterPassable):
             True before the first settings, and within a field block.
         """
         ref s = self.state[]
-        return s.block.stream_id != 0 or s.phase < H2Phase.OPEN
+        return s.input.block.stream_id != 0 or s.input.phase < H2Phase.OPEN

@@ -1,6 +1,6 @@
 """The state of one connection of HTTP/2."""
 
-from flare.core import Buffer
+from flare.core import Buffer, PointerTo
 
 from .h2_limits import H2Limits
 from .hpack import HpackDecoder
@@ -27,7 +27,7 @@ struct H2Phase:
     comptime OPEN: UInt8 = 2
     """Any frame may arrive."""
     comptime FAILED: UInt8 = 3
-    """The peer has violated the protocol. Nothing is read any more."""
+    """The peer has violated the protocol. Its further octets are dropped."""
 
 
 struct FieldBlock(Movable):
@@ -103,49 +103,102 @@ struct ConnectionWindow(Movable):
         self.has_sent = False
 
 
-struct H2State(Movable):
-    """The state of a machine. Its owner keeps it in place."""
+struct H2Input(Movable):
+    """The progress of reading."""
 
-    var is_server: Bool
-    """Whether the peer is a client."""
     var phase: UInt8
     """How far the connection is, one of `H2Phase`."""
-    var limits: H2Limits
-    """The limits on the peer."""
-    var peer: H2PeerSettings
-    """The settings of the peer."""
-    var streams: H2StreamTable
-    """The streams."""
-    var schedule: H2Schedule
-    """The order in which they send content."""
-    var window: ConnectionWindow
-    """The windows of the connection."""
-    var recent_resets: RecentResets
-    """The streams that this end has reset lately."""
-    var decoder: HpackDecoder
-    """The decoder of heads."""
-    var encoder: HpackEncoder
-    """The encoder of heads."""
-    var heads: RequestHeadReader
-    """The latest head."""
-    var trailers: TrailerReader
-    """The latest trailers."""
     var block: FieldBlock
     """The field block that is being received."""
     var data: DataFrame
     """The content that is being received."""
     var skipped_left: Int
     """How much of a frame without an effect has not arrived."""
-    var last_peer_id: Int
-    """The highest stream that the peer has begun."""
-    var last_taken_id: Int
-    """The highest stream of the peer that was reported."""
-    var last_allowed_id: Int
-    """The highest stream that the peer may begin after GOAWAY."""
+    var decoder: HpackDecoder
+    """The decoder of heads."""
+    var heads: RequestHeadReader
+    """The latest head."""
+    var trailers: TrailerReader
+    """The latest trailers."""
+
+    def __init__(out self, limits: H2Limits):
+        """Creates the state before the first octet.
+
+        Args:
+            limits: The limits on the client.
+        """
+        self.phase = H2Phase.PREFACE
+        self.block = FieldBlock()
+        self.data = DataFrame()
+        self.skipped_left = 0
+        self.decoder = HpackDecoder.create()
+        self.heads = RequestHeadReader(limits.head)
+        self.trailers = TrailerReader(limits.head)
+
+    def __deinit__(deinit self):
+        """Frees the decoder."""
+        self.decoder.destroy()
+
+
+struct StreamIds(Movable):
+    """The numbers that bound the client's streams."""
+
+    var last_peer: Int
+    """The highest one that the client has begun."""
+    var last_taken: Int
+    """The highest one that was reported."""
+    var last_allowed: Int
+    """The highest one that the client may begin after GOAWAY."""
+
+    def __init__(out self):
+        """Creates the state before the first stream."""
+        self.last_peer = 0
+        self.last_taken = 0
+        self.last_allowed = Int.MAX
+
+
+struct PeerMeters(Movable):
+    """Meters of the work that a peer causes for no request."""
+
     var resets: TokenBucket
     """The resets that the peer may still cause."""
     var glitches: TokenBucket
     """The frames without a use that the peer may still send."""
+    var recent_resets: RecentResets
+    """The streams that this end has reset lately."""
+
+    def __init__(out self, limits: H2Limits):
+        """Creates full meters.
+
+        Args:
+            limits: The limits on the client.
+        """
+        self.resets = TokenBucket(limits.resets, limits.resets_per_second)
+        self.glitches = TokenBucket(limits.glitches, limits.glitches_per_second)
+        self.recent_resets = RecentResets()
+
+
+struct H2State(Movable):
+    """The state of a machine. Its owner keeps it in place."""
+
+    var limits: H2Limits
+    """The limits on the peer."""
+    var peer: H2PeerSettings
+    """The settings of the peer."""
+    var input: H2Input
+    """The progress of reading."""
+    var streams: H2StreamTable
+    """The streams."""
+    var ids: StreamIds
+    """The numbers that bound them."""
+    var schedule: H2Schedule
+    """The order in which they send content."""
+    var window: ConnectionWindow
+    """The windows of the connection."""
+    var encoder: HpackEncoder
+    """The encoder of heads."""
+    var meters: PeerMeters
+    """Meters of the work that the peer causes for no request."""
     var has_unacknowledged_settings: Bool
     """Whether the peer has not acknowledged this end's settings."""
 
@@ -155,28 +208,25 @@ struct H2State(Movable):
         Args:
             limits: The limits on the client.
         """
-        self.is_server = True
-        self.phase = H2Phase.PREFACE
         self.limits = limits
         self.peer = H2PeerSettings()
+        self.input = H2Input(limits)
         self.streams = H2StreamTable(limits.streams_max)
+        self.ids = StreamIds()
         self.schedule = H2Schedule()
         self.window = ConnectionWindow(limits.connection_window_octets)
-        self.recent_resets = RecentResets()
-        self.decoder = HpackDecoder.create()
         self.encoder = HpackEncoder()
-        self.heads = RequestHeadReader(limits.head)
-        self.trailers = TrailerReader(limits.head)
-        self.block = FieldBlock()
-        self.data = DataFrame()
-        self.skipped_left = 0
-        self.last_peer_id = 0
-        self.last_taken_id = 0
-        self.last_allowed_id = Int.MAX
-        self.resets = TokenBucket(limits.resets, limits.resets_per_second)
-        self.glitches = TokenBucket(limits.glitches, limits.glitches_per_second)
+        self.meters = PeerMeters(limits)
         self.has_unacknowledged_settings = False
 
-    def __deinit__(deinit self):
-        """Frees the decoder."""
-        self.decoder.destroy()
+
+@fieldwise_init
+struct Reading(TrivialRegisterPassable):
+    """The arguments of all functions that read frames."""
+
+    var state: PointerTo[H2State]
+    """The connection."""
+    var now_ms: Int
+    """The time, by any clock that does not go back."""
+    var output: PointerTo[Buffer]
+    """The destination of frames that answer at once."""

@@ -6,7 +6,7 @@ from .flow_control import return_credit, return_stream_credit
 from .frame import H2Flag, H2FrameHeader, payload_of
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
-from .h2_state import H2State
+from .h2_state import H2State, Reading
 from .stream_ends import break_stream, count_glitch
 from .stream_lookup import state_of_stream
 from .stream_state import FrameVerdict, H2StreamState, frame_verdict
@@ -17,20 +17,14 @@ comptime _USEFUL_OCTETS = 256
 
 
 def begin_content(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     """Begins a frame of content.
 
     Args:
-        state: The connection.
+        reading: The connection, the time and the output.
         header: The header of the frame.
         payload: The front of the payload: one octet, if the frame is padded.
-        now_ms: The time.
-        output: The destination of frames.
 
     Returns:
         `RESET` if the stream ends, otherwise `NEED_OCTETS`. It has consumed the
@@ -39,9 +33,9 @@ def begin_content(
     Raises:
         H2Error: If the connection has to end.
     """
-    ref s = state[]
+    ref s = reading.state[]
     var verdict = frame_verdict(
-        state_of_stream(state, header.stream_id), header.kind
+        state_of_stream(reading.state, header.stream_id), header.kind
     )
     if verdict == FrameVerdict.VIOLATION:
         raise H2Error.connection(
@@ -59,19 +53,19 @@ def begin_content(
             H2Code.FLOW_CONTROL_ERROR, "the connection's window is exceeded"
         )
     if content.length >= _USEFUL_OCTETS:
-        s.glitches.give(1)
+        s.meters.glitches.give(1)
     elif content.length == 0 and not header.has(H2Flag.END_STREAM):
-        count_glitch(state, now_ms)
+        count_glitch(reading.state, reading.now_ms)
     var padding = header.length - content.start - content.length
-    s.data.is_open = True
-    s.data.slot = NO_SLOT
-    s.data.left = content.length
-    s.data.padding_left = padding
-    s.data.ends = header.has(H2Flag.END_STREAM)
+    s.input.data.is_open = True
+    s.input.data.slot = NO_SLOT
+    s.input.data.left = content.length
+    s.input.data.padding_left = padding
+    s.input.data.ends = header.has(H2Flag.END_STREAM)
     var event = H2Event.of(H2Event.NEED_OCTETS)
     if verdict != FrameVerdict.DROP:
         var slot = s.streams.find(header.stream_id)
-        s.data.slot = slot
+        s.input.data.slot = slot
         var code = H2Code.NO_ERROR
         if verdict == FrameVerdict.CLOSED_STREAM:
             code = H2Code.STREAM_CLOSED
@@ -80,28 +74,22 @@ def begin_content(
             if s.streams[slot].receive_window < 0:
                 code = H2Code.FLOW_CONTROL_ERROR
         if code != H2Code.NO_ERROR:
-            event = break_stream(state, slot, code, now_ms, output)
-    # What is no content is taken at once.
-    _drop(state, content.start + padding, output)
+            event = break_stream(reading, slot, code)
+    # Padding is taken at once.
+    _drop(reading.state, content.start + padding, reading.output)
     event.consumed = content.start
     return event
 
 
 def next_content(
-    state: PointerTo[H2State],
-    window: Span[mut=False, UInt8, _],
-    at: Int,
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, window: Span[mut=False, UInt8, _], at: Int
 ) raises H2Error -> H2Event:
     """Continues the frame of content.
 
     Args:
-        state: The connection, which has begun such a frame.
+        reading: The connection, the time and the output.
         window: The unconsumed octets.
         at: The offset of its next octet.
-        now_ms: The time.
-        output: The destination of frames.
 
     Returns:
         `DATA`, `RESET`, or `NEED_OCTETS` if there is nothing to report. The
@@ -110,46 +98,42 @@ def next_content(
     Raises:
         H2Error: If the connection has to end.
     """
-    ref s = state[]
-    var count = min(s.data.left, len(window) - at)
+    ref s = reading.state[]
+    var count = min(s.input.data.left, len(window) - at)
     var end = at + count
-    s.data.left -= count
-    if s.data.left == 0:
-        var padding = min(s.data.padding_left, len(window) - end)
-        s.data.padding_left -= padding
+    s.input.data.left -= count
+    if s.input.data.left == 0:
+        var padding = min(s.input.data.padding_left, len(window) - end)
+        s.input.data.padding_left -= padding
         end += padding
-    s.data.is_open = s.data.left > 0 or s.data.padding_left > 0
-    var ends = s.data.ends and not s.data.is_open
+    s.input.data.is_open = (
+        s.input.data.left > 0 or s.input.data.padding_left > 0
+    )
+    var ends = s.input.data.ends and not s.input.data.is_open
     var event = H2Event.of(H2Event.NEED_OCTETS)
-    if s.data.slot == NO_SLOT:
-        _drop(state, count, output)
+    if s.input.data.slot == NO_SLOT:
+        _drop(reading.state, count, reading.output)
     elif count > 0 or ends:
-        event = _take_content(state, count, ends, now_ms, output)
+        event = _take_content(reading, count, ends)
         event.start = at
     event.consumed = end
     return event
 
 
 def _take_content(
-    state: PointerTo[H2State],
-    count: Int,
-    ends: Bool,
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, count: Int, ends: Bool
 ) raises H2Error -> H2Event:
-    ref s = state[]
-    var slot = s.data.slot
+    ref s = reading.state[]
+    var slot = s.input.data.slot
     ref stream = s.streams[slot]
     stream.held_octets += Int32(count)
     if stream.content_left >= 0:
         stream.content_left -= count
         # The announced length must be that of all frames (section 8.1.1).
         if stream.content_left < 0 or (ends and stream.content_left > 0):
-            return break_stream(
-                state, slot, H2Code.PROTOCOL_ERROR, now_ms, output
-            )
+            return break_stream(reading, slot, H2Code.PROTOCOL_ERROR)
     if ends:
-        end_receiving(state, slot)
+        end_receiving(reading.state, slot)
     var event = H2Event.of_stream(H2Event.DATA, slot, Int(stream.id), ends)
     event.length = count
     return event
@@ -172,7 +156,7 @@ def end_receiving(state: PointerTo[H2State], slot: Int):
 def _drop(state: PointerTo[H2State], octets: Int, output: PointerTo[Buffer]):
     if octets == 0:
         return
-    if state[].data.slot == NO_SLOT:
+    if state[].input.data.slot == NO_SLOT:
         return_credit(state, octets, output)
     else:
-        return_stream_credit(state, state[].data.slot, octets, output)
+        return_stream_credit(state, state[].input.data.slot, octets, output)

@@ -1,6 +1,6 @@
 """Reads frames, and turns them into events (RFC 9113 sections 4 to 6)."""
 
-from flare.core import Buffer, PointerTo
+from flare.core import PointerTo
 
 from .flow_control import reschedule, widen_streams
 from .frame import (
@@ -15,7 +15,7 @@ from .frame import (
 )
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
-from .h2_state import H2Phase, H2State
+from .h2_state import H2Phase, H2State, Reading
 from .incoming_content import begin_content, next_content
 from .incoming_heads import take_continuation, take_headers
 from .preface import PREFACE
@@ -29,18 +29,13 @@ comptime _GOAWAY_OCTETS_MIN = 8
 
 
 def next_event(
-    state: PointerTo[H2State],
-    window: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, window: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     """Returns the next event.
 
     Args:
-        state: The connection.
+        reading: The connection, the time and the output.
         window: The unconsumed octets, contiguous.
-        now_ms: The time, by any clock that does not go back.
-        output: The destination of the frames that answer at once.
 
     Returns:
         The event.
@@ -48,26 +43,26 @@ def next_event(
     Raises:
         H2Error: If the connection has to end.
     """
-    ref s = state[]
-    if s.phase == H2Phase.FAILED:
+    ref s = reading.state[]
+    if s.input.phase == H2Phase.FAILED:
         return _waiting(len(window))
     var at = 0
-    if s.phase == H2Phase.PREFACE:
+    if s.input.phase == H2Phase.PREFACE:
         if not _has_preface(window):
             return _waiting(0)
         at = PREFACE.byte_length()
-        s.phase = H2Phase.SETTINGS
+        s.input.phase = H2Phase.SETTINGS
     while True:
-        if s.skipped_left > 0:
-            var count = min(s.skipped_left, len(window) - at)
-            s.skipped_left -= count
+        if s.input.skipped_left > 0:
+            var count = min(s.input.skipped_left, len(window) - at)
+            s.input.skipped_left -= count
             at += count
-        if s.data.is_open:
-            var event = next_content(state, window, at, now_ms, output)
+        if s.input.data.is_open:
+            var event = next_content(reading, window, at)
             at = event.consumed
             if event.kind != H2Event.NEED_OCTETS:
                 return event
-            if s.data.is_open:
+            if s.input.data.is_open:
                 return _waiting(at)
         if len(window) - at < FRAME_HEADER_OCTETS:
             return _waiting(at)
@@ -76,30 +71,28 @@ def next_event(
             raise H2Error.connection(
                 H2Code.FRAME_SIZE_ERROR, "a frame exceeds the limit"
             )
-        _check_order(state, header)
+        _check_order(reading.state, header)
         var start = at + FRAME_HEADER_OCTETS
         if header.kind == H2FrameType.DATA:
             # The length of the padding comes first.
             if header.has(H2Flag.PADDED) and len(window) <= start:
                 if header.length > 0:
                     return _waiting(at)
-            var event = begin_content(
-                state, header, window[start:], now_ms, output
-            )
+            var event = begin_content(reading, header, window[start:])
             at = start + event.consumed
             if event.kind != H2Event.NEED_OCTETS:
                 event.consumed = at
                 return event
             continue
         if header.kind >= UInt8(FRAME_TYPES):
-            _take_unknown(state, header, now_ms)
-            s.skipped_left = header.length
+            _take_unknown(reading.state, header, reading.now_ms)
+            s.input.skipped_left = header.length
             at = start
             continue
         if len(window) - start < header.length:
             return _waiting(at)
         at = start + header.length
-        var event = _take_frame(state, header, window[start:at], now_ms, output)
+        var event = _take_frame(reading, header, window[start:at])
         if event.kind != H2Event.NEED_OCTETS:
             event.consumed = at
             return event
@@ -127,14 +120,14 @@ def _check_order(
     state: PointerTo[H2State], header: H2FrameHeader
 ) raises H2Error:
     ref s = state[]
-    if s.block.stream_id != 0 and (
+    if s.input.block.stream_id != 0 and (
         header.kind != H2FrameType.CONTINUATION
-        or header.stream_id != s.block.stream_id
+        or header.stream_id != s.input.block.stream_id
     ):
         raise H2Error.connection(
             H2Code.PROTOCOL_ERROR, "a field block is interrupted"
         )
-    if s.phase == H2Phase.SETTINGS:
+    if s.input.phase == H2Phase.SETTINGS:
         if header.kind != H2FrameType.SETTINGS or header.has(H2Flag.ACK):
             raise H2Error.connection(
                 H2Code.PROTOCOL_ERROR, "the first frame has no settings"
@@ -143,63 +136,51 @@ def _check_order(
 
 @always_inline
 def _take_frame(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     if header.kind == H2FrameType.HEADERS:
-        return take_headers(state, header, payload, now_ms, output)
+        return take_headers(reading, header, payload)
     if header.kind == H2FrameType.WINDOW_UPDATE:
-        return _take_window_update(state, header, payload, now_ms, output)
-    return _take_rare_frame(state, header, payload, now_ms, output)
+        return _take_window_update(reading, header, payload)
+    return _take_rare_frame(reading, header, payload)
 
 
 @no_inline
 def _take_rare_frame(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     if header.kind == H2FrameType.CONTINUATION:
-        return take_continuation(state, header, payload, now_ms, output)
+        return take_continuation(reading, header, payload)
     if header.kind == H2FrameType.RST_STREAM:
-        return _take_reset(state, header, payload, now_ms)
+        return _take_reset(reading.state, header, payload, reading.now_ms)
     var verdict = frame_verdict(
-        state_of_stream(state, header.stream_id), header.kind
+        state_of_stream(reading.state, header.stream_id), header.kind
     )
     if verdict == FrameVerdict.VIOLATION:
         raise H2Error.connection(
             H2Code.PROTOCOL_ERROR, "a frame that may not come here"
         )
     if header.kind == H2FrameType.SETTINGS:
-        _take_settings(state, header, payload, now_ms, output)
+        _take_settings(reading, header, payload)
     elif header.kind == H2FrameType.PING:
-        return _take_ping(state, header, payload, now_ms, output)
+        return _take_ping(reading, header, payload)
     elif header.kind == H2FrameType.GOAWAY:
         return _take_goaway(payload)
     else:
-        _take_priority(state, header, payload, now_ms)
+        _take_priority(reading.state, header, payload, reading.now_ms)
     return H2Event.of(H2Event.NEED_OCTETS)
 
 
 def _take_window_update(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[UInt8, _]
 ) raises H2Error -> H2Event:
-    ref s = state[]
+    ref s = reading.state[]
     if header.length != 4:
         raise H2Error.connection(
             H2Code.FRAME_SIZE_ERROR, "WINDOW_UPDATE has another length"
         )
     var verdict = frame_verdict(
-        state_of_stream(state, header.stream_id), header.kind
+        state_of_stream(reading.state, header.stream_id), header.kind
     )
     if verdict == FrameVerdict.VIOLATION:
         raise H2Error.connection(
@@ -216,65 +197,55 @@ def _take_window_update(
                 H2Code.FLOW_CONTROL_ERROR, "a window exceeds 2^31-1"
             )
         if not s.window.has_sent:
-            count_glitch(state, now_ms)
+            count_glitch(reading.state, reading.now_ms)
         s.window.has_sent = False
         s.window.send += increment
         return H2Event.of(H2Event.NEED_OCTETS)
     if verdict == FrameVerdict.DROP:
-        count_glitch(state, now_ms)
+        count_glitch(reading.state, reading.now_ms)
         return H2Event.of(H2Event.NEED_OCTETS)
     var slot = s.streams.find(header.stream_id)
     ref stream = s.streams[slot]
     if increment == 0:
-        return break_stream(state, slot, H2Code.PROTOCOL_ERROR, now_ms, output)
+        return break_stream(reading, slot, H2Code.PROTOCOL_ERROR)
     var window = Int(stream.send_window) + increment
     if window > WINDOW_MAX:
-        return break_stream(
-            state, slot, H2Code.FLOW_CONTROL_ERROR, now_ms, output
-        )
+        return break_stream(reading, slot, H2Code.FLOW_CONTROL_ERROR)
     if not stream.has_sent:
-        count_glitch(state, now_ms)
+        count_glitch(reading.state, reading.now_ms)
     stream.has_sent = False
     stream.send_window = Int32(window)
-    reschedule(state, slot)
+    reschedule(reading.state, slot)
     return H2Event.of(H2Event.NEED_OCTETS)
 
 
 def _take_settings(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[UInt8, _]
 ) raises H2Error:
-    ref s = state[]
+    ref s = reading.state[]
     if header.has(H2Flag.ACK):
         if header.length != 0:
             raise H2Error.connection(
                 H2Code.FRAME_SIZE_ERROR, "an acknowledgement has settings"
             )
         if not s.has_unacknowledged_settings:
-            count_glitch(state, now_ms)
+            count_glitch(reading.state, reading.now_ms)
         s.has_unacknowledged_settings = False
         return
-    if s.phase == H2Phase.OPEN:
-        count_glitch(state, now_ms)
-    s.phase = H2Phase.OPEN
+    if s.input.phase == H2Phase.OPEN:
+        count_glitch(reading.state, reading.now_ms)
+    s.input.phase = H2Phase.OPEN
     var settings = updated_settings(s.peer, payload)
     var change = settings.window_octets - s.peer.window_octets
     s.peer = settings
     if change != 0:
-        widen_streams(state, change)
+        widen_streams(reading.state, change)
     s.encoder.limit(settings.header_table_octets)
-    append_settings_ack(output)
+    append_settings_ack(reading.output)
 
 
 def _take_ping(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[UInt8, _]
 ) raises H2Error -> H2Event:
     if header.length != _PING_OCTETS:
         raise H2Error.connection(
@@ -282,9 +253,11 @@ def _take_ping(
         )
     if header.has(H2Flag.ACK):
         return H2Event.of(H2Event.PONG)
-    count_glitch(state, now_ms)
-    append_frame_header(_PING_OCTETS, H2FrameType.PING, H2Flag.ACK, 0, output)
-    output[].append(payload)
+    count_glitch(reading.state, reading.now_ms)
+    append_frame_header(
+        _PING_OCTETS, H2FrameType.PING, H2Flag.ACK, 0, reading.output
+    )
+    reading.output[].append(payload)
     return H2Event.of(H2Event.NEED_OCTETS)
 
 

@@ -6,7 +6,7 @@ from flare.message import Method
 from .frame import H2Flag, H2FrameHeader, payload_of, read_uint32
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
-from .h2_state import H2State
+from .h2_state import H2State, Reading
 from .head_limits import H2HeadFault
 from .hpack import HpackError
 from .incoming_content import end_receiving
@@ -22,20 +22,14 @@ comptime _FORGIVEN = 4
 
 
 def take_headers(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     """Takes a HEADERS frame.
 
     Args:
-        state: The connection.
+        reading: The connection, the time and the output.
         header: The header of the frame.
         payload: The whole payload.
-        now_ms: The time.
-        output: The destination of frames.
 
     Returns:
         The event; `NEED_OCTETS` if there is none.
@@ -52,12 +46,10 @@ def take_headers(
         )
     var octets = payload[part.start : part.start + part.length]
     if header.has(H2Flag.END_HEADERS):
-        return _take_block(
-            state, header, depends_on_itself, octets, now_ms, output
-        )
-    ref block = state[].block
-    # What the frame may do is checked now: its block may never end.
-    _ = _verdict(state, header)
+        return _take_block(reading, header, depends_on_itself, octets)
+    ref block = reading.state[].input.block
+    # Its state is checked now, because the block may never end.
+    _ = _verdict(reading.state, header)
     block.stream_id = header.stream_id
     block.flags = header.flags
     block.depends_on_itself = depends_on_itself
@@ -67,20 +59,14 @@ def take_headers(
 
 
 def take_continuation(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, payload: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     """Takes a CONTINUATION frame.
 
     Args:
-        state: The connection.
+        reading: The connection, the time and the output.
         header: The header of the frame.
         payload: The whole payload.
-        now_ms: The time.
-        output: The destination of frames.
 
     Returns:
         The event; `NEED_OCTETS` if there is none.
@@ -88,15 +74,16 @@ def take_continuation(
     Raises:
         H2Error: If the connection has to end.
     """
-    ref block = state[].block
+    ref block = reading.state[].input.block
     if block.stream_id == 0:
         raise H2Error.connection(
             H2Code.PROTOCOL_ERROR, "CONTINUATION of no field block"
         )
     block.continuations += 1
     if (
-        block.continuations > state[].limits.continuations_max
-        or len(block.octets) + len(payload) > state[].limits.block_octets_max()
+        block.continuations > reading.state[].limits.continuations_max
+        or len(block.octets) + len(payload)
+        > reading.state[].limits.block_octets_max()
     ):
         raise H2Error.connection(
             H2Code.ENHANCE_YOUR_CALM, "a field block is too long"
@@ -110,9 +97,7 @@ def take_continuation(
     var octets = Buffer()
     swap(octets, block.octets)
     block.stream_id = 0
-    return _take_block(
-        state, first, block.depends_on_itself, octets.span(), now_ms, output
-    )
+    return _take_block(reading, first, block.depends_on_itself, octets.span())
 
 
 def _verdict(
@@ -125,7 +110,7 @@ def _verdict(
             H2Code.PROTOCOL_ERROR, "HEADERS without a stream of a client"
         )
     if verdict == FrameVerdict.CLOSED_CONNECTION:
-        if id < state[].last_peer_id:
+        if id < state[].ids.last_peer:
             # It may have been skipped (section 5.1.1).
             raise H2Error.connection(
                 H2Code.PROTOCOL_ERROR, "a stream is lower than one before it"
@@ -138,55 +123,49 @@ def _verdict(
 
 @always_inline
 def _take_block(
-    state: PointerTo[H2State],
+    reading: Reading,
     header: H2FrameHeader,
     depends_on_itself: Bool,
     octets: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
 ) raises H2Error -> H2Event:
-    if header.stream_id > state[].last_peer_id:
-        return _take_request(
-            state, header, depends_on_itself, octets, now_ms, output
-        )
-    return _take_later_block(state, header, octets, now_ms, output)
+    if header.stream_id > reading.state[].ids.last_peer:
+        return _take_request(reading, header, depends_on_itself, octets)
+    return _take_later_block(reading, header, octets)
 
 
 @always_inline
 def _take_request(
-    state: PointerTo[H2State],
+    reading: Reading,
     header: H2FrameHeader,
     depends_on_itself: Bool,
     octets: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
 ) raises H2Error -> H2Event:
-    ref s = state[]
+    ref s = reading.state[]
     var id = header.stream_id
     var nothing = H2Event.of(H2Event.NEED_OCTETS)
-    _ = _verdict(state, header)
-    s.last_peer_id = id
+    _ = _verdict(reading.state, header)
+    s.ids.last_peer = id
     var fault: H2HeadFault
     try:
-        fault = s.heads.read(s.decoder, octets)
+        fault = s.input.heads.read(s.input.decoder, octets)
     except e:
         raise _bad_block(e)
     var ends = header.has(H2Flag.END_STREAM)
-    ref head = s.heads.head
+    ref head = s.input.heads.head
     if depends_on_itself or (ends and head.content_length > 0):
         fault = H2HeadFault.malformed("the frame contradicts its head")
-    if id > s.last_allowed_id:
+    if id > s.ids.last_allowed:
         # The peer knows that it gets no answer.
-        s.recent_resets.note(id)
+        s.meters.recent_resets.note(id)
         return nothing
     if fault and fault.status == 0:
-        refuse_stream(state, id, H2Code.PROTOCOL_ERROR, now_ms, output)
+        refuse_stream(reading, id, H2Code.PROTOCOL_ERROR)
         return nothing
     if s.streams.is_full():
-        refuse_stream(state, id, H2Code.REFUSED_STREAM, now_ms, output)
+        refuse_stream(reading, id, H2Code.REFUSED_STREAM)
         return nothing
-    s.glitches.give(_FORGIVEN)
-    s.last_taken_id = id
+    s.meters.glitches.give(_FORGIVEN)
+    s.ids.last_taken = id
     var slot = s.streams.insert(id)
     ref stream = s.streams[slot]
     stream.state = (
@@ -195,7 +174,7 @@ def _take_request(
     stream.send_window = Int32(s.peer.window_octets)
     stream.receive_window = Int32(s.limits.stream_window_octets)
     stream.content_left = head.content_length
-    stream.is_head_request = head.method == Method.HEAD
+    stream.response.is_head_request = head.method == Method.HEAD
     var event = H2Event.of_stream(H2Event.REQUEST_HEAD, slot, id, ends)
     event.status = fault.status
     return event
@@ -203,36 +182,32 @@ def _take_request(
 
 @no_inline
 def _take_later_block(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    octets: Span[mut=False, UInt8, _],
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, header: H2FrameHeader, octets: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
     """Takes trailers, or a block for a stream that has ended."""
-    ref s = state[]
-    var verdict = _verdict(state, header)
+    ref s = reading.state[]
+    var verdict = _verdict(reading.state, header)
     var fault = H2HeadFault.NONE
     try:
         if verdict == FrameVerdict.TAKE:
-            fault = s.trailers.read(s.decoder, octets)
+            fault = s.input.trailers.read(s.input.decoder, octets)
         else:
-            decode_for_table(s.decoder, octets)
+            decode_for_table(s.input.decoder, octets)
     except e:
         raise _bad_block(e)
     if verdict == FrameVerdict.DROP:
-        count_glitch(state, now_ms)
+        count_glitch(reading.state, reading.now_ms)
         return H2Event.of(H2Event.NEED_OCTETS)
     var slot = s.streams.find(header.stream_id)
     if verdict == FrameVerdict.CLOSED_STREAM:
-        return break_stream(state, slot, H2Code.STREAM_CLOSED, now_ms, output)
+        return break_stream(reading, slot, H2Code.STREAM_CLOSED)
     if (
         fault
         or not header.has(H2Flag.END_STREAM)
         or s.streams[slot].content_left > 0
     ):
-        return break_stream(state, slot, H2Code.PROTOCOL_ERROR, now_ms, output)
-    end_receiving(state, slot)
+        return break_stream(reading, slot, H2Code.PROTOCOL_ERROR)
+    end_receiving(reading.state, slot)
     return H2Event.of_stream(H2Event.TRAILERS, slot, header.stream_id, True)
 
 

@@ -109,14 +109,14 @@ def count_content(
         octets: The number of octets that are to be queued.
 
     Raises:
-        H2Error: If they exceed it.
+        H2Error: If the content would be longer than that.
     """
     ref stream = state[].streams[slot]
-    if stream.send_left < 0:
+    if stream.response.left < 0:
         return
-    if octets > stream.send_left:
+    if octets > stream.response.left:
         raise H2Error.local("the content exceeds its Content-Length")
-    stream.send_left -= octets
+    stream.response.left -= octets
 
 
 def is_content_short(state: PointerTo[H2State], slot: Int) -> Bool:
@@ -130,7 +130,7 @@ def is_content_short(state: PointerTo[H2State], slot: Int) -> Bool:
         True if less than the Content-Length was counted.
     """
     ref stream = state[].streams[slot]
-    return stream.send_left > 0 and not stream.is_bodiless
+    return stream.response.left > 0 and not stream.response.is_bodiless
 
 
 def send_end(state: PointerTo[H2State], slot: Int, output: PointerTo[Buffer]):
@@ -138,7 +138,7 @@ def send_end(state: PointerTo[H2State], slot: Int, output: PointerTo[Buffer]):
 
     Args:
         state: The connection.
-        slot: The slot of the stream. If its head has ended it, nothing is
+        slot: The slot of the stream. If its head has ended it, no frame is
             written.
         output: The destination.
     """

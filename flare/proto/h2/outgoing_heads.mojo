@@ -32,13 +32,25 @@ comptime _DROPPED = (
 )
 
 
+@fieldwise_init
+struct ResponseStart(TrivialRegisterPassable):
+    """The parts of a response besides its fields and its content."""
+
+    var slot: Int
+    """The slot of the stream."""
+    var status: Int
+    """The status."""
+    var content_octets: Int
+    """The length of the content; -1 if it is not known."""
+    var date: Span[UInt8, ImmUntrackedOrigin]
+    """The value of Date; empty for no such line. A Date field takes
+    precedence."""
+
+
 def send_response_head(
     state: PointerTo[H2State],
-    slot: Int,
-    status: Int,
+    start: ResponseStart,
     fields: HeaderMap,
-    length: Int,
-    date: Span[UInt8, _],
     output: PointerTo[Buffer],
 ) raises H2Error:
     """Writes a final response head. If it may have no content, it ends the
@@ -46,89 +58,77 @@ def send_response_head(
 
     Args:
         state: A server's connection.
-        slot: The slot of the stream.
-        status: 200 to 599.
+        start: Stream, status and length. The status is 200 to 599.
         fields: The fields of the caller.
-        length: The length of the content; -1 if it is not known.
-        date: The value of Date; empty for no such line.
         output: The destination.
 
     Raises:
         H2Error: If the response may not be sent now, or the fields contradict
             the content.
     """
+    var slot = start.slot
+    var status = start.status
+    var length = start.content_octets
     ref stream = state[].streams[slot]
     if status < 200 or status > 599:
         raise H2Error.local("not a final status")
-    if not may_send(stream) or stream.is_answered:
+    if not may_send(stream) or stream.response.is_answered:
         raise H2Error.local("no response is awaited")
     if fields.has_known(FieldName.TRANSFER_ENCODING):
         raise H2Error.local("Transfer-Encoding among the fields")
     var stated = stated_length(fields, length)
-    var is_bodiless = stream.is_head_request or not allows_content(status)
+    var is_bodiless = stream.response.is_head_request or not allows_content(
+        status
+    )
     if status == Status.NO_CONTENT:
         stated = -1
     elif is_bodiless and length == 0 and not _states_length(fields):
         # That no content is sent does not show how much GET would get.
         stated = -1
-    stream.is_answered = True
-    stream.is_bodiless = is_bodiless
-    stream.send_left = stated
+    stream.response.is_answered = True
+    stream.response.is_bodiless = is_bodiless
+    stream.response.left = stated
     var ends = is_bodiless or stated == 0
     append_head(
         state,
-        slot,
-        OutgoingHead(status, stated, ends),
+        ResponseStart(slot, status, stated, start.date),
+        ends,
         fields,
-        date,
         output,
     )
     if ends:
         end_sending(state, slot)
 
 
-@fieldwise_init
-struct OutgoingHead(TrivialRegisterPassable):
-    """The parts of a response head besides its fields."""
-
-    var status: Int
-    """The status."""
-    var content_length: Int
-    """The value of Content-Length; -1 for no such line."""
-    var ends: Bool
-    """Whether the response has no content."""
-
-
 @always_inline
 def append_head(
     state: PointerTo[H2State],
-    slot: Int,
-    head: OutgoingHead,
+    head: ResponseStart,
+    ends: Bool,
     fields: HeaderMap,
-    date: Span[UInt8, _],
     output: PointerTo[Buffer],
 ):
     """Writes the frame of a response head, without any check.
 
     Args:
         state: A server's connection.
-        slot: The slot of the stream.
-        head: Status and length.
+        head: Stream, status, the value of Content-Length, and Date.
+        ends: Whether the response has no content.
         fields: The fields of the caller.
-        date: The value of Date; empty for no such line. A Date field takes
-            precedence.
         output: The destination.
     """
     var start = _begin(output)
     ref encoder = state[].encoder
     encoder.begin_block(output)
     encoder.append_status(head.status, output)
-    if len(date) > 0 and not fields.has_known(FieldName.DATE):
-        encoder.append_line("date".as_bytes(), date, FieldName.DATE, output)
-    if head.content_length >= 0:
-        encoder.append_length(head.content_length, output)
+    if len(head.date) > 0 and not fields.has_known(FieldName.DATE):
+        encoder.append_line(
+            "date".as_bytes(), head.date, FieldName.DATE, output
+        )
+    if head.content_octets >= 0:
+        encoder.append_length(head.content_octets, output)
     _append_fields(state, fields, output)
-    _finish(state, slot, start, H2Flag.END_STREAM if head.ends else 0, output)
+    _finish(state, head.slot, start, H2Flag.END_STREAM if ends else 0, output)
 
 
 def send_informational(
@@ -154,7 +154,7 @@ def send_informational(
     ref stream = state[].streams[slot]
     if status < 100 or status > 199 or status == 101:
         raise H2Error.local("not an informational status")
-    if not may_send(stream) or stream.is_answered:
+    if not may_send(stream) or stream.response.is_answered:
         raise H2Error.local("no response is awaited")
     if fields.has_known(FieldName.TRANSFER_ENCODING) or _states_length(fields):
         raise H2Error.local("framing fields in an informational response")

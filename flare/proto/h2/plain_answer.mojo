@@ -4,10 +4,10 @@ from flare.core import Buffer, PointerTo
 from flare.message import FieldName, HeaderMap, allows_content
 
 from .flow_control import may_send
-from .frame import FRAME_HEADER_OCTETS, H2Flag, H2FrameType, append_frame_header
+from .frame import H2Flag, H2FrameType, append_frame_header
 from .h2_state import H2State
 from .outgoing_content import DATA_OCTETS_MAX, end_sending
-from .outgoing_heads import OutgoingHead, append_head
+from .outgoing_heads import ResponseStart, append_head
 
 comptime _NEEDS_THOUGHT = (
     FieldName.bit(FieldName.CONTENT_LENGTH)
@@ -18,22 +18,18 @@ comptime _NEEDS_THOUGHT = (
 
 def send_plain_response(
     state: PointerTo[H2State],
-    slot: Int,
-    status: Int,
+    start: ResponseStart,
     fields: HeaderMap,
     octets: Span[UInt8, _],
-    date: Span[UInt8, _],
     output: PointerTo[Buffer],
 ) -> Bool:
     """Writes a whole response if it is a plain one, as most are.
 
     Args:
         state: A server's connection.
-        slot: The slot of the stream.
-        status: The status.
+        start: Stream, status and date. The length is that of the octets.
         fields: The fields of the response.
         octets: The whole content.
-        date: The value of Date.
         output: The destination.
 
     Returns:
@@ -41,6 +37,8 @@ def send_plain_response(
         and content one by one.
     """
     ref s = state[]
+    var slot = start.slot
+    var status = start.status
     ref stream = s.streams[slot]
     var count = len(octets)
     if (
@@ -49,8 +47,8 @@ def send_plain_response(
         or count > Int(stream.send_window)
         or count > s.window.send
         or not s.schedule.is_empty()
-        or stream.is_head_request
-        or stream.is_answered
+        or stream.response.is_head_request
+        or stream.response.is_answered
         or not may_send(stream)
         or not allows_content(status)
         or fields.known() & _NEEDS_THOUGHT != 0
@@ -59,7 +57,11 @@ def send_plain_response(
     ):
         return False
     append_head(
-        state, slot, OutgoingHead(status, count, False), fields, date, output
+        state,
+        ResponseStart(slot, status, count, start.date),
+        False,
+        fields,
+        output,
     )
     append_frame_header(
         count, H2FrameType.DATA, H2Flag.END_STREAM, Int(stream.id), output
@@ -69,6 +71,6 @@ def send_plain_response(
     s.window.has_sent = True
     stream.send_window -= Int32(count)
     stream.has_sent = True
-    stream.is_answered = True
+    stream.response.is_answered = True
     end_sending(state, slot)
     return True

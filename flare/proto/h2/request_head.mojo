@@ -14,7 +14,7 @@ from flare.message import (
     valid_host,
 )
 
-from ..head import BodyKind, Head
+from ..head import BodyKind, Head, HeadVersion
 from .field_check import is_field_name, is_field_value, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
@@ -98,8 +98,7 @@ struct RequestHeadReader(Movable):
 
     def _begin(mut self):
         self.head.begin(0)
-        self.head.version_major = 2
-        self.head.version_minor = 0
+        self.head.version = HeadVersion(2, 0)
         self.octets.clear()
         self._crumbs.clear()
         self._crumb_count = 0

@@ -48,19 +48,19 @@ struct H2Schedule(Movable):
             slot: The slot of a stream that is not part of the schedule.
         """
         var ring = _ring_of(streams, slot)
-        streams[slot].is_scheduled = True
+        streams[slot].turn.is_scheduled = True
         if self._filled & UInt16(1 << ring) == 0:
             self._filled |= UInt16(1 << ring)
             self._turns[ring] = Int16(slot)
-            streams[slot].next = Int16(slot)
-            streams[slot].previous = Int16(slot)
+            streams[slot].turn.next = Int16(slot)
+            streams[slot].turn.previous = Int16(slot)
             return
         var first = Int(self._turns[ring])
-        var last = Int(streams[first].previous)
-        streams[slot].next = Int16(first)
-        streams[slot].previous = Int16(last)
-        streams[last].next = Int16(slot)
-        streams[first].previous = Int16(slot)
+        var last = Int(streams[first].turn.previous)
+        streams[slot].turn.next = Int16(first)
+        streams[slot].turn.previous = Int16(last)
+        streams[last].turn.next = Int16(slot)
+        streams[first].turn.previous = Int16(slot)
 
     def remove(mut self, mut streams: H2StreamTable, slot: Int):
         """Removes a stream.
@@ -69,18 +69,18 @@ struct H2Schedule(Movable):
             streams: The streams.
             slot: The slot of a stream; it may be no part of the schedule.
         """
-        if not streams[slot].is_scheduled:
+        if not streams[slot].turn.is_scheduled:
             return
         var ring = _ring_of(streams, slot)
-        streams[slot].is_scheduled = False
-        var next = Int(streams[slot].next)
-        var previous = Int(streams[slot].previous)
+        streams[slot].turn.is_scheduled = False
+        var next = Int(streams[slot].turn.next)
+        var previous = Int(streams[slot].turn.previous)
         if next == slot:
             self._filled &= ~UInt16(1 << ring)
             self._turns[ring] = Int16(NO_SLOT)
             return
-        streams[previous].next = Int16(next)
-        streams[next].previous = Int16(previous)
+        streams[previous].turn.next = Int16(next)
+        streams[next].turn.previous = Int16(previous)
         if Int(self._turns[ring]) == slot:
             self._turns[ring] = Int16(next)
 
@@ -101,9 +101,9 @@ struct H2Schedule(Movable):
             streams: The streams.
             slot: The slot that `next` returned.
         """
-        var urgency = Int(streams[slot].urgency)
-        if streams[slot].is_incremental:
-            self._turns[2 * urgency + 1] = streams[slot].next
+        var urgency = Int(streams[slot].turn.urgency)
+        if streams[slot].turn.is_incremental:
+            self._turns[2 * urgency + 1] = streams[slot].turn.next
             self._alternate &= ~UInt8(1 << urgency)
         else:
             self._alternate |= UInt8(1 << urgency)
@@ -122,4 +122,6 @@ struct H2Schedule(Movable):
 
 
 def _ring_of(streams: H2StreamTable, slot: Int) -> Int:
-    return 2 * Int(streams[slot].urgency) + Int(streams[slot].is_incremental)
+    return 2 * Int(streams[slot].turn.urgency) + Int(
+        streams[slot].turn.is_incremental
+    )

@@ -6,7 +6,7 @@ from .flow_control import return_credit
 from .frame import H2FrameType, append_frame_header, append_uint32
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
-from .h2_state import H2State
+from .h2_state import H2State, Reading
 from .stream_state import H2StreamState
 from .stream_table import NO_SLOT
 from .token_bucket import TokenBucket
@@ -25,7 +25,7 @@ def count_glitch(
     Raises:
         H2Error: If there were too many.
     """
-    if not state[].glitches.take(parts, now_ms):
+    if not state[].meters.glitches.take(parts, now_ms):
         raise H2Error.connection(
             H2Code.ENHANCE_YOUR_CALM, "too many frames without a use"
         )
@@ -41,7 +41,7 @@ def count_reset(state: PointerTo[H2State], now_ms: Int) raises H2Error:
     Raises:
         H2Error: If there were too many.
     """
-    if not state[].resets.take(TokenBucket.WHOLE, now_ms):
+    if not state[].meters.resets.take(TokenBucket.WHOLE, now_ms):
         raise H2Error.connection(
             H2Code.ENHANCE_YOUR_CALM, "too many streams were reset"
         )
@@ -59,45 +59,31 @@ def append_reset(id: Int, code: UInt32, output: PointerTo[Buffer]):
     append_uint32(code, output)
 
 
-def refuse_stream(
-    state: PointerTo[H2State],
-    id: Int,
-    code: UInt32,
-    now_ms: Int,
-    output: PointerTo[Buffer],
-) raises H2Error:
+def refuse_stream(reading: Reading, id: Int, code: UInt32) raises H2Error:
     """Ends a stream that has no slot.
 
     Args:
-        state: The connection.
+        reading: The connection, the time and the output.
         id: The number of the stream.
         code: One of `H2Code`.
-        now_ms: The time.
-        output: The destination of the frame.
 
     Raises:
         H2Error: If there were too many.
     """
-    append_reset(id, code, output)
-    state[].recent_resets.note(id)
-    count_reset(state, now_ms)
+    append_reset(id, code, reading.output)
+    reading.state[].meters.recent_resets.note(id)
+    count_reset(reading.state, reading.now_ms)
 
 
 def break_stream(
-    state: PointerTo[H2State],
-    slot: Int,
-    code: UInt32,
-    now_ms: Int,
-    output: PointerTo[Buffer],
+    reading: Reading, slot: Int, code: UInt32
 ) raises H2Error -> H2Event:
     """Ends a stream whose peer has violated the protocol.
 
     Args:
-        state: The connection.
+        reading: The connection, the time and the output.
         slot: The slot of the stream.
         code: One of `H2Code`.
-        now_ms: The time.
-        output: The destination of the frame.
 
     Returns:
         The event for its owner.
@@ -105,9 +91,9 @@ def break_stream(
     Raises:
         H2Error: If there were too many.
     """
-    var id = Int(state[].streams[slot].id)
-    reset_stream(state, slot, code, output)
-    count_reset(state, now_ms)
+    var id = Int(reading.state[].streams[slot].id)
+    reset_stream(reading.state, slot, code, reading.output)
+    count_reset(reading.state, reading.now_ms)
     var event = H2Event.of_stream(H2Event.RESET, slot, id, True)
     event.code = code
     return event
@@ -154,8 +140,8 @@ def _end(state: PointerTo[H2State], slot: Int, to: UInt8):
     s.streams[slot].state = to
     s.streams[slot].queued_octets = 0
     s.schedule.remove(s.streams, slot)
-    if s.data.slot == slot:
-        s.data.slot = NO_SLOT
+    if s.input.data.slot == slot:
+        s.input.data.slot = NO_SLOT
 
 
 def forget_stream(
@@ -175,6 +161,6 @@ def forget_stream(
     elif s.streams[slot].state < H2StreamState.RESET:
         reset_stream(state, slot, H2Code.INTERNAL_ERROR, output)
     if s.streams[slot].state == H2StreamState.RESET:
-        s.recent_resets.note(Int(s.streams[slot].id))
+        s.meters.recent_resets.note(Int(s.streams[slot].id))
     return_credit(state, Int(s.streams[slot].held_octets), output)
     s.streams.remove(slot)

@@ -24,8 +24,8 @@ def state_of_stream(state: PointerTo[H2State], id: Int) -> UInt8:
     if slot != NO_SLOT:
         return s.streams[slot].state
     # This end begins no stream: clients have the odd numbers.
-    if id & 1 == 0 or id > s.last_peer_id:
+    if id & 1 == 0 or id > s.ids.last_peer:
         return H2StreamState.IDLE
-    if s.recent_resets.may_contain(id):
+    if s.meters.recent_resets.may_contain(id):
         return H2StreamState.RESET
     return H2StreamState.CLOSED

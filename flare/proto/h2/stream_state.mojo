@@ -34,12 +34,12 @@ struct H2StreamState:
 
 
 struct FrameVerdict:
-    """What happens to a frame."""
+    """The possible consequences of a frame."""
 
     comptime TAKE: UInt8 = 0
     """It has its effect."""
     comptime DROP: UInt8 = 1
-    """It has no effect but on what all streams share."""
+    """It affects only the state that all streams share."""
     comptime CLOSED_STREAM: UInt8 = 2
     """The stream ends with STREAM_CLOSED."""
     comptime CLOSED_CONNECTION: UInt8 = 3

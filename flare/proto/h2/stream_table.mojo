@@ -12,14 +12,55 @@ comptime _SLOTS_MIN = 8
 comptime _GROWTH = 4
 
 
+struct StreamTurn(TrivialRegisterPassable):
+    """The place of a stream in the schedule."""
+
+    var next: Int16
+    """The next slot of its ring, or of the free list."""
+    var previous: Int16
+    """The slot before it in its ring."""
+    var urgency: UInt8
+    """Its urgency, 0 to 7 (RFC 9218 section 4.1)."""
+    var is_incremental: Bool
+    """Whether its content is of use in parts (RFC 9218 section 4.2)."""
+    var is_scheduled: Bool
+    """Whether it is part of the schedule."""
+
+    def __init__(out self):
+        """Creates the place of a stream that has nothing to send."""
+        self.next = Int16(NO_SLOT)
+        self.previous = Int16(NO_SLOT)
+        self.urgency = 3
+        self.is_incremental = False
+        self.is_scheduled = False
+
+
+struct StreamResponse(TrivialRegisterPassable):
+    """The progress of the response that is sent on a stream."""
+
+    var left: Int
+    """How much content was announced and not sent; -1 if no length was."""
+    var is_answered: Bool
+    """Whether its final head was sent."""
+    var is_head_request: Bool
+    """Whether the method is HEAD."""
+    var is_bodiless: Bool
+    """Whether it has no content."""
+
+    def __init__(out self):
+        """Creates the state before the head."""
+        self.left = -1
+        self.is_answered = False
+        self.is_head_request = False
+        self.is_bodiless = False
+
+
 struct H2Stream(ImplicitlyCopyable, Movable):
     """One stream. It fits one cache line of 64 octets."""
 
     var content_left: Int
     """How much content the peer has announced and not sent; -1 if it has
     announced no length."""
-    var send_left: Int
-    """How much content this end has announced and not sent; -1 if none."""
     var queued_octets: Int
     """How much content its owner has ready to be sent."""
     var id: UInt32
@@ -33,46 +74,27 @@ struct H2Stream(ImplicitlyCopyable, Movable):
     """Content that was taken, and for which the peer has no new window yet."""
     var held_octets: Int32
     """Content that was reported to the owner, and that it has not taken."""
-    var next: Int16
-    """The next slot of its ring in the schedule, or of the free list."""
-    var previous: Int16
-    """The slot before it in its ring."""
     var state: UInt8
     """Its state, one of `H2StreamState`."""
-    var urgency: UInt8
-    """Its urgency, 0 to 7 (RFC 9218 section 4.1)."""
-    var is_incremental: Bool
-    """Whether its content is of use in parts (RFC 9218 section 4.2)."""
-    var is_scheduled: Bool
-    """Whether it is part of the schedule."""
-    var is_answered: Bool
-    """Whether the head of the response was sent, or received."""
-    var is_head_request: Bool
-    """Whether the method is HEAD."""
-    var is_bodiless: Bool
-    """Whether the response that is sent has no content."""
+    var turn: StreamTurn
+    """Its place in the schedule."""
+    var response: StreamResponse
+    """How far the response is that this end sends."""
     var has_sent: Bool
     """Whether content was sent since the peer last widened the window."""
 
     def __init__(out self):
         """Creates a free slot."""
         self.content_left = -1
-        self.send_left = -1
         self.queued_octets = 0
         self.id = 0
         self.send_window = 0
         self.receive_window = 0
         self.due_octets = 0
         self.held_octets = 0
-        self.next = Int16(NO_SLOT)
-        self.previous = Int16(NO_SLOT)
         self.state = H2StreamState.IDLE
-        self.urgency = 3
-        self.is_incremental = False
-        self.is_scheduled = False
-        self.is_answered = False
-        self.is_head_request = False
-        self.is_bodiless = False
+        self.turn = StreamTurn()
+        self.response = StreamResponse()
         self.has_sent = False
 
 
@@ -176,7 +198,7 @@ struct H2StreamTable(Movable, Sized):
         if self._free == NO_SLOT:
             self._grow()
         var slot = self._free
-        self._free = Int(self._slots[slot].next)
+        self._free = Int(self._slots[slot].turn.next)
         self._slots[slot] = H2Stream()
         self._slots[slot].id = UInt32(id)
         self._count += 1
@@ -194,7 +216,7 @@ struct H2StreamTable(Movable, Sized):
             place = self._after(place)
         self._close_gap(place)
         self._slots[slot] = H2Stream()
-        self._slots[slot].next = Int16(self._free)
+        self._slots[slot].turn.next = Int16(self._free)
         self._free = slot
         self._count -= 1
 
@@ -255,7 +277,7 @@ struct H2StreamTable(Movable, Sized):
             self._put(slot)
         for slot in range(before, count):
             self._slots.append(H2Stream())
-            self._slots[slot].next = Int16(
+            self._slots[slot].turn.next = Int16(
                 slot + 1 if slot + 1 < count else NO_SLOT
             )
         self._free = before

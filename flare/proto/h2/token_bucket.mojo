@@ -47,7 +47,7 @@ struct TokenBucket(Movable):
 
     @always_inline
     def give(mut self, tokens: Int):
-        """Gives tokens back, because the peer has done something of use.
+        """Returns tokens to the bucket, because the peer has done something of use.
 
         Args:
             tokens: How many. The bucket holds no more than at first.

@@ -1,4 +1,4 @@
-"""Turns the field block behind content into trailers (RFC 9113 section 8.1)."""
+"""Turns the field block after content into trailers (RFC 9113 section 8.1)."""
 
 from flare.core import Buffer
 from flare.message import FieldLine

@@ -224,7 +224,7 @@ struct ClientExchange(TrivialRegisterPassable):
         Returns:
             The digit after `HTTP/1.`.
         """
-        return self.state[].head.version_minor
+        return self.state[].head.version.minor
 
     def fields(self) -> FieldSection[ImmUntrackedOrigin]:
         """Returns the header section of the response.

@@ -43,8 +43,7 @@ def half_closed(c: PointerTo[ConnectionState]):
         c: The connection, of which a handler runs.
     """
     if c[].h2:
-        # Nothing can be answered to a client that ends a connection of many
-        # requests.
+        # A client that ends a connection of many requests gets no answers.
         return connection_lost(c)
     note_half_close(c[].h1.exchange.value())
 

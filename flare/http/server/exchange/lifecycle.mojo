@@ -1,13 +1,12 @@
 """Begins, starts and ends requests, whatever protocol they came in."""
 
-from flare.core import PointerTo
 from flare.http.exchange import Exchange, ExchangeStage
 from flare.message import Status
 from flare.runtime.fiber import Fiber
 
 from ..records.statistics import count
 from ..transport.buffered import is_overfull
-from ..transport.connection_state import ConnectionState, connection_of
+from ..transport.connection_state import connection_of
 from ..transport.worker_state import worker_of
 from .of_connection import any_gathers_content
 
@@ -21,30 +20,12 @@ def begin_exchange(x: Exchange):
     """
     var c = connection_of(x)
     var w = worker_of(c)
-    c[].requests += 1
     x[].stage = ExchangeStage.STARTING
     x[].request_id = w[].next_request_id
     x[].started_ms = w[].reactor.now_ms()
     w[].config.bound_content(x[].content, x[].content_wait)
     w[].next_request_id += 1
     count(w[].statistics[].requests)
-
-
-@always_inline
-def is_last_request(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a connection carries no further request.
-
-    Args:
-        c: The connection, which has just received a request.
-
-    Returns:
-        True if the connection has carried its maximum of requests, or the
-        server is stopping.
-    """
-    var w = worker_of(c)
-    return (
-        Int(c[].requests) >= w[].config.max_keepalive_requests or w[].stopping
-    )
 
 
 @always_inline

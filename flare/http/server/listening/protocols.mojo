@@ -1,4 +1,4 @@
-"""Names the versions of HTTP that a listener speaks."""
+"""Defines the versions of HTTP that a listener may speak."""
 
 
 @fieldwise_init
@@ -27,6 +27,6 @@ struct HttpProtocols(Equatable, TrivialRegisterPassable):
             other: The other set.
 
         Returns:
-            True if they are.
+            True if this set contains the whole of the other one.
         """
         return self._bits & other._bits == other._bits

@@ -16,7 +16,6 @@ from ..exchange.departures import connection_lost
 from ..exchange.lifecycle import (
     begin_exchange,
     end_handler,
-    is_last_request,
     start_handler,
 )
 from ..exchange.poison import poison_views
@@ -108,7 +107,7 @@ def _refuse_or_switch(
     protocol, they are a request of an unknown version (RFC 9113 section 3.3).
     """
     if (
-        c[].requests > 0
+        c[].h1.requests > 0
         or c[].tls
         or c[].h1.ignores_preface
         or not _is_preface(window(c))
@@ -124,6 +123,12 @@ def _is_preface(octets: Span[UInt8, _]) -> Bool:
     return count >= _PREFACE_OCTETS_MIN and equals(
         octets[:count], PREFACE.as_bytes()[:count]
     )
+
+
+@always_inline
+def _is_last_request(c: PointerTo[ConnectionState]) -> Bool:
+    ref w = worker_of(c)[]
+    return Int(c[].h1.requests) >= w.config.max_keepalive_requests or w.stopping
 
 
 @always_inline
@@ -147,7 +152,8 @@ def _handle(
             consume(c, pool, event.consumed)
         c[].h1.has_begun_head = False
         begin_exchange(x)
-        if is_last_request(c):
+        c[].h1.requests += 1
+        if _is_last_request(c):
             close_after_exchange(c)
         if machine(c).end_bodiless():
             x[].content.is_complete = True

@@ -111,7 +111,7 @@ def advance_h2(c: PointerTo[ConnectionState]) -> Bool:
 def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
     var w = worker_of(c)
     var x = w[].take_exchange(c.unsafe_bitcast[NoneType]())
-    ref heads = h2_machine(c).state[].heads
+    ref heads = h2_machine(c).state[].input.heads
     # The block of an earlier request becomes the reader's next one.
     swap(x[].head, heads.head)
     swap(x[].gathered, heads.octets)
@@ -186,7 +186,7 @@ def _take_trailers(c: PointerTo[ConnectionState], event: H2Event):
     if not exchange:
         return
     var x = exchange.unsafe_value()
-    ref trailers = h2_machine(c).state[].trailers
+    ref trailers = h2_machine(c).state[].input.trailers
     worker_of(c)[].make_room(x[].content.trailers, len(trailers.octets))
     x[].content.trailers.append(trailers.octets.span())
     swap(x[].head.trailers, trailers.lines)
@@ -286,7 +286,7 @@ def refuse_h2_contents(c: PointerTo[ConnectionState], status: Int):
 
 
 def release_all_taken(c: PointerTo[ConnectionState]):
-    """Lets the client send as much content as all handlers have taken.
+    """Returns credit for the content that the handlers of a connection have taken.
 
     Args:
         c: The connection.
@@ -298,7 +298,7 @@ def release_all_taken(c: PointerTo[ConnectionState]):
 
 
 def release_taken(x: Exchange):
-    """Lets the client send as much content as its handler has taken.
+    """Returns credit for the content that a handler has taken.
 
     Args:
         x: The request, whose handler runs.
@@ -344,7 +344,9 @@ def _finish_drain(c: PointerTo[ConnectionState]):
     if h2.drain != Drain.ANNOUNCED:
         return
     h2.drain = Drain.FINAL
-    h2_machine(c).go_away(h2.state.last_taken_id, H2Code.NO_ERROR, output_of(c))
+    h2_machine(c).go_away(
+        h2.state.ids.last_taken, H2Code.NO_ERROR, output_of(c)
+    )
     end_drained(c)
 
 
@@ -371,7 +373,9 @@ def end_idle_h2(c: PointerTo[ConnectionState]):
     """
     ref h2 = c[].h2.unsafe_value()[]
     h2.drain = Drain.FINAL
-    h2_machine(c).go_away(h2.state.last_taken_id, H2Code.NO_ERROR, output_of(c))
+    h2_machine(c).go_away(
+        h2.state.ids.last_taken, H2Code.NO_ERROR, output_of(c)
+    )
     c[].ending.may_send_more = True
     if c[].stage == Stage.OPEN:
         c[].stage = Stage.LAST_SEND

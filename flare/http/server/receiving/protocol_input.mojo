@@ -131,7 +131,7 @@ def refuse_contents(c: PointerTo[ConnectionState], status: Int):
 
 
 def resume_contents(c: PointerTo[ConnectionState]):
-    """Lets the client of a connection that waited for room send more.
+    """Resumes the contents of a connection that waited for room.
 
     Args:
         c: The connection.
@@ -264,7 +264,7 @@ def note_demand(x: Exchange) -> Bool:
 
 
 def drop_requests(c: PointerTo[ConnectionState]):
-    """Frees what a connection keeps for requests. No handler runs any more.
+    """Frees the memory that a connection keeps for requests, after the last handler.
 
     Args:
         c: The connection, which ends.

@@ -196,7 +196,7 @@ def write_plain_h1(x: Exchange, response: Response) -> Bool:
             it until it is sent.
 
     Returns:
-        False if nothing was written.
+        False if the response needs more steps; the output is then unchanged.
     """
     var c = connection_of(x)
     var octets = response.body.octets()
@@ -224,8 +224,8 @@ def write_h1(x: Exchange, var response: Response) raises H1Error -> Sent:
         The response that was written.
 
     Raises:
-        H1Error: If its fields contradict its content. Unless the head is out,
-            nothing was written.
+        H1Error: If its fields contradict its content. Before the head
+            is out, the output is then unchanged.
     """
     var c = connection_of(x)
     var output = output_of(c)

@@ -4,8 +4,8 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import HeaderMap
-from flare.proto.h2.h2_error import H2Code
 from flare.proto.h2.h2_machine import H2Machine
+from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.stream_table import NO_SLOT
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
@@ -15,8 +15,8 @@ from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
 from .sent import Sent
 
-# While as much is in the output, no more content is added: what is more urgent
-# may come.
+# While as much is in the output, no more content is added, because more urgent
+# content may come.
 comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 1024
 # The most content of one stream that waits for its turn, written piece by
 # piece: two frames.
@@ -89,22 +89,36 @@ def write_plain_h2(x: Exchange, response: Response) -> Bool:
         response: The response.
 
     Returns:
-        False if nothing was written.
+        False if the response needs more steps; the output is then unchanged.
     """
     var c = connection_of(x)
-    var w = worker_of(c)
     var output = output_of(c)
     if len(response.body) > LARGE_BUFFER_OCTETS:
         return False
-    w[].refresh_date()
     make_room(c, _HEAD_OCTETS + len(response.body))
     return h2_machine(c).send_plain_response(
-        x[].stream_slot,
-        response.status,
+        _start(x, response.status, len(response.body)),
         response.headers,
         response.body.octets(),
-        Span(w[].date.octets),
         output,
+    )
+
+
+@always_inline
+def _start(x: Exchange, status: Int, content_octets: Int) -> ResponseStart:
+    var w = worker_of(connection_of(x))
+    w[].refresh_date()
+    return ResponseStart(
+        x[].stream_slot,
+        status,
+        content_octets,
+        Span[UInt8, ImmUntrackedOrigin](
+            unsafe_ptr=Span(w[].date.octets)
+            .unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin](),
+            length=len(w[].date.octets),
+        ),
     )
 
 
@@ -119,22 +133,17 @@ def write_h2(x: Exchange, var response: Response) raises -> Sent:
         The response that was written.
 
     Raises:
-        Error: If its fields contradict its content; nothing is then written.
+        Error: If its fields contradict its content; the output is then unchanged.
     """
     var c = connection_of(x)
-    var w = worker_of(c)
     var machine = h2_machine(c)
     var slot = x[].stream_slot
     var output = output_of(c)
-    w[].refresh_date()
     make_room(c, _HEAD_OCTETS)
     var sent = Sent(response.status, len(response.body))
     machine.send_response_head(
-        slot,
-        response.status,
+        _start(x, response.status, sent.content_octets),
         response.headers,
-        sent.content_octets,
-        Span(w[].date.octets),
         output,
     )
     if sent.content_octets > 0 and machine.may_send(slot):
@@ -169,17 +178,12 @@ def write_h2_stream_head(x: Exchange) raises:
         x: The exchange, which has the head.
 
     Raises:
-        Error: If its fields contradict one another; nothing is then written.
+        Error: If its fields contradict one another; the output is then unchanged.
     """
     var c = connection_of(x)
-    var w = worker_of(c)
-    w[].refresh_date()
     h2_machine(c).send_response_head(
-        x[].stream_slot,
-        x[].stream.status,
+        _start(x, x[].stream.status, -1),
         x[].stream.headers,
-        -1,
-        Span(w[].date.octets),
         output_of(c),
     )
     x[].stream.is_head_due = False

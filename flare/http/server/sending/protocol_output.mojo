@@ -212,8 +212,8 @@ def begin_stream_output(x: Exchange) raises:
         x: The exchange, which has the head.
 
     Raises:
-        Error: The phrase of the rule, if fields contradict one another. Nothing
-            is then written.
+        Error: The phrase of the rule, if fields contradict one another. The output
+            is then unchanged.
     """
     if connection_of(x)[].h2:
         return write_h2_stream_head(x)

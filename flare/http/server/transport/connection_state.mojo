@@ -126,6 +126,8 @@ struct H1Exchanges(Movable):
     """
     var has_begun_head: Bool
     """Whether a part of a head has arrived, and the rest is due."""
+    var requests: Int32
+    """How many requests the connection has carried."""
     var ignores_preface: Bool
     """Whether a client may not begin with HTTP/2."""
     var drained: Int
@@ -140,6 +142,7 @@ struct H1Exchanges(Movable):
         self.state = H1State(Role.SERVER, limits)
         self.exchange = None
         self.has_begun_head = False
+        self.requests = 0
         self.ignores_preface = False
         self.drained = 0
 
@@ -296,8 +299,6 @@ struct ConnectionState(Movable):
     """Its part in the present turn, one of `Attention`."""
     var running: Int32
     """How many of its requests a handler answers."""
-    var requests: Int32
-    """How many requests the connection has carried."""
     var share: BudgetShare
     """The share of the worker's memory budget."""
     var deadline: Deadline
@@ -328,7 +329,6 @@ struct ConnectionState(Movable):
         self.stage = Stage.OPEN
         self.attention = Attention.NONE
         self.running = 0
-        self.requests = 0
         self.share = BudgetShare()
         self.deadline = Deadline(worker)
         self.tls = None

@@ -61,7 +61,7 @@ def choose_deadline(c: PointerTo[ConnectionState]):
 @no_inline
 def _choose_h2_deadline(c: PointerTo[ConnectionState]):
     ref state = c[].h2.unsafe_value()[].state
-    if state.block.stream_id != 0 or state.phase < H2Phase.OPEN:
+    if state.input.block.stream_id != 0 or state.input.phase < H2Phase.OPEN:
         _await_head(c)
     elif c[].running > 0:
         c[].deadline.wait = Wait.NOTHING

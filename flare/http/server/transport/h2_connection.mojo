@@ -33,7 +33,7 @@ struct UnsentContent(Movable):
     var is_last: Bool
     """Whether no more content follows."""
     var trailers: HeaderMap
-    """The trailers behind it."""
+    """The trailers after it."""
 
     def __init__(out self):
         """Creates the content of a response that is written piece by piece."""

@@ -2,8 +2,8 @@
 
 A line is inserted into the dynamic table at its second use, so that lines which
 occur once push no other line out. A hash of the line leads to the only entry
-that may contain it, so that a look-up takes one comparison however large the
-table is.
+that may contain it. So a look-up takes one comparison, however large the table
+is.
 """
 
 from std.builtin.globals import global_constant
@@ -75,7 +75,7 @@ struct HpackEncoder(Movable):
         self._size_told_first = -1
 
     def limit(mut self, octets: Int):
-        """Limits the table to what the peer's settings allow.
+        """Limits the table to the size that the peer's settings allow.
 
         Args:
             octets: The size that the peer allows. No more than the default is
@@ -144,10 +144,10 @@ struct HpackEncoder(Movable):
             into: The destination.
         """
         if (_SECRETS >> UInt64(known & 63)) & 1 == 1:
-            return _append(_NEVER, 4, name, value, known, into)
+            return _append(_NEVER, name, value, known, into)
         var size = len(name) + len(value) + ENTRY_OVERHEAD_OCTETS
         if len(value) > _VALUE_OCTETS_MAX or size > self._table.size_max:
-            return _append(_PLAIN, 4, name, value, known, into)
+            return _append(_PLAIN, name, value, known, into)
         if len(self._seen) == 0:
             self._seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
         var hash = _hash_of(name, value, known)
@@ -155,7 +155,7 @@ struct HpackEncoder(Movable):
         var seen = self._seen.unsafe_get(place)
         if seen.hash != hash:
             self._seen[place] = _Seen(hash, 0)
-            return _append(_PLAIN, 4, name, value, known, into)
+            return _append(_PLAIN, name, value, known, into)
         var index = Int(self._insertions - seen.insertion) + 1
         if seen.insertion != 0 and index <= self._table.count:
             if self._is_entry(index, name, value, known):
@@ -170,7 +170,7 @@ struct HpackEncoder(Movable):
         place: Int,
         into: PointerTo[Buffer],
     ):
-        _append(_INSERTED, 6, name, value, known, into)
+        _append(_INSERTED, name, value, known, into)
         var lower = Buffer()
         _append_lower(name, lower)
         _ = self._table.insert(lower.span(), value, known)
@@ -207,14 +207,13 @@ struct HpackEncoder(Movable):
 
 def _append(
     pattern: UInt8,
-    prefix_bits: Int,
     name: Span[UInt8, _],
     value: Span[UInt8, _],
     known: UInt8,
     into: PointerTo[Buffer],
 ):
     var index = _name_index(known)
-    append_integer(pattern, prefix_bits, index, into)
+    append_integer(pattern, 6 if pattern == _INSERTED else 4, index, into)
     if index == 0:
         append_integer(0, 7, len(name), into)
         _append_lower(name, into[])
