@@ -146,9 +146,11 @@ command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
 [ -z "$missing" ] || install_packages $missing
 install_apart scanner
 install_apart sockets
+install_apart http2
 install_apart ffmpeg
 # Without one, its tests are skipped and say so; the next call tries again.
 is_complete=yes
 sh tools/setup_node.sh || is_complete=no
 sh tools/setup_autobahn.sh || is_complete=no
+sh tools/setup_h2spec.sh || is_complete=no
 [ "$is_complete" = no ] || touch .venv/peers.stamp

@@ -6,7 +6,7 @@ from .flow_control import return_credit
 from .frame import H2FrameType, append_frame_header, append_uint32
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
-from .h2_state import H2State, Reading
+from .h2_state import H2Phase, H2State, Reading
 from .stream_state import H2StreamState
 from .stream_table import NO_SLOT
 from .token_bucket import TokenBucket
@@ -156,6 +156,11 @@ def forget_stream(
         output: The destination of frames.
     """
     ref s = state[]
+    if s.input.phase == H2Phase.FAILED:
+        # The GOAWAY was the last frame.
+        s.schedule.remove(s.streams, slot)
+        s.streams.remove(slot)
+        return
     if s.streams[slot].state == H2StreamState.HALF_CLOSED_LOCAL:
         reset_stream(state, slot, H2Code.NO_ERROR, output)
     elif s.streams[slot].state < H2StreamState.RESET:

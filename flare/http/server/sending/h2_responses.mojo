@@ -9,7 +9,7 @@ from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.stream_table import NO_SLOT
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
-from ..transport.connection_state import ConnectionState, connection_of
+from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.h2_connection import StreamSide, UnsentContent
 from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
@@ -306,7 +306,10 @@ def pump(c: PointerTo[ConnectionState]):
     Args:
         c: The connection of HTTP/2.
     """
-    if not h2_machine(c).state[].schedule.is_empty():
+    if (
+        not h2_machine(c).state[].schedule.is_empty()
+        and c[].stage == Stage.OPEN
+    ):
         _pump(c)
 
 

@@ -1,0 +1,258 @@
+"""Asks the real server over HTTP/2, with and without TLS, on both backends."""
+
+import os
+import sys
+import time
+import unittest
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback.h2_client import H2Client  # noqa: E402
+from loopback.subject import (  # noqa: E402
+    build,
+    on_each_transport,
+)
+
+PATTERN = bytes(i % 251 for i in range(251 * 256))
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CALM = 0, 1, 2, 11
+
+
+def setUpModule():
+    build()
+
+
+def pattern(count):
+    """Gives the first octets of what /stream answers."""
+    return (PATTERN * (count // len(PATTERN) + 1))[:count]
+
+
+@on_each_transport
+class Exchanges:
+    """Makes requests as any client does."""
+
+    def open(self, **options):
+        client = H2Client(self.subject, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def test_requests_follow_one_another(self):
+        client = self.open()
+        for i in range(20):
+            answer = client.ask("GET", f"/users/{i}")
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.body, b"user %d" % i)
+            self.assertEqual(answer.field("content-length"),
+                             str(len(answer.body)))
+            self.assertIsNotNone(answer.field("date"))
+        self.assertEqual(client.ask("GET", "/nowhere").status, 404)
+
+    def test_responses_without_content(self):
+        client = self.open()
+        self.assertEqual(client.ask("HEAD", "/").body, b"")
+        self.assertEqual(client.ask("GET", "/nothing").status, 204)
+        answer = client.ask("GET", "/unchanged")
+        self.assertEqual((answer.status, answer.body), (304, b""))
+        # A connection of HTTP/2 has no such option.
+        answer = client.ask("GET", "/close")
+        self.assertEqual(answer.body, b"closing")
+        self.assertIsNone(answer.field("connection"))
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+
+    def test_handlers_run_in_parallel(self):
+        client = self.open()
+        started = time.monotonic()
+        streams = [client.begin("GET", "/delay/300") for _ in range(100)]
+        for stream in streams:
+            self.assertEqual(client.answer(stream).body, b"waited 300")
+        self.check_time(started, 0.3)
+
+    def test_content_is_received_whole_and_piece_by_piece(self):
+        client = self.open()
+        content = os.urandom(3_000_000)
+        answer = client.ask("POST", "/upload", body=content)
+        self.assertEqual(answer.body, b"3000000")
+        for size in (0, 1, 100, 70_000, len(content)):
+            part = content[:size]
+            answer = client.ask("POST", "/sum", body=part)
+            self.assertEqual(
+                answer.body, b"%d %d" % (size, zlib.adler32(part))
+            )
+
+    def test_uploads_share_the_connection(self):
+        client = self.open()
+        content = os.urandom(400_000)
+        streams = [
+            client.begin("POST", "/sum", ends=False) for _ in range(20)
+        ]
+        for at in range(0, len(content), 40_000):
+            for stream in streams:
+                client.send(stream, content[at : at + 40_000],
+                            ends=at + 40_000 == len(content))
+        wanted = b"%d %d" % (len(content), zlib.adler32(content))
+        for stream in streams:
+            self.assertEqual(client.answer(stream).body, wanted)
+
+    def test_a_reader_that_waits_holds_no_other_up(self):
+        client = self.open()
+        slow = client.begin("POST", "/late-echo/400", ends=False)
+        # Its window, and no more.
+        client.send(slow, b"x" * 65_535, ends=False)
+        answer = client.ask("POST", "/upload", body=b"y" * 2_000_000)
+        self.assertEqual(answer.body, b"2000000")
+        client.send(slow, b"z")
+        self.assertEqual(len(client.answer(slow).body), 65_536)
+
+    def test_long_responses(self):
+        client = self.open()
+        paths = {
+            "/big/3000000": b"x" * 3_000_000,
+            "/stream/2000000": pattern(2_000_000),
+            "/chunks/2000000": pattern(2_000_000),
+        }
+        streams = {client.begin("GET", path): path for path in paths}
+        for stream, path in streams.items():
+            self.assertEqual(client.answer(stream).body, paths[path])
+        sealed = client.ask("GET", "/sealed/500000")
+        self.assertEqual(sealed.body[8:16], b"0000001\n")
+        self.assertEqual(len(sealed.body), 500_000)
+
+    def test_windows_of_the_client_bound_what_is_sent(self):
+        client = self.open(window=1000)
+        first = client.begin("GET", "/big/5000")
+        second = client.begin("GET", "/stream/70000")
+        client.await_content(first, 1000)
+        client.await_content(second, 1000)
+        client.ping()
+        self.assertEqual(len(client.exchanges[first].body), 1000)
+        self.assertEqual(len(client.exchanges[second].body), 1000)
+        # Others are not held up.
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+        client.widen(4000, first)
+        self.assertEqual(len(client.answer(first).body), 5000)
+        # The connection's window ends first.
+        client.widen(100_000, second)
+        client.await_content(second, 65_535 - 5000 - 5)
+        client.ping()
+        self.assertEqual(
+            len(client.exchanges[second].body), 65_535 - 5000 - 5
+        )
+        client.widen(100_000)
+        self.assertEqual(client.answer(second).body, pattern(70_000))
+
+    def test_content_and_response_flow_both_ways(self):
+        client = self.open()
+        stream = client.begin("POST", "/both", ends=False)
+        client.await_head(stream)
+        sent = b""
+        for size in (1, 1000, 100_000, 1):
+            piece = os.urandom(size)
+            sent += piece
+            client.send(stream, piece, ends=False)
+            client.await_content(stream, len(sent))
+        client.send(stream, b"")
+        self.assertEqual(client.answer(stream).body, sent)
+
+    def test_trailers_both_ways(self):
+        client = self.open()
+        stream = client.begin("POST", "/sum-trailer", ends=False)
+        client.send(stream, b"abc", ends=False)
+        client.trailers(stream, [("x-sum", "stated")])
+        answer = client.answer(stream)
+        self.assertEqual(answer.body, b"3 38600999 stated")
+        self.assertEqual(answer.trailers, [("x-octets", "17")])
+
+    def test_interim_responses(self):
+        client = self.open()
+        answer = client.ask("GET", "/hints")
+        self.assertEqual(answer.body, b"page")
+        self.assertEqual(answer.interim[0][":status"], "103")
+        self.assertEqual(
+            answer.interim[0]["link"], "</style.css>; rel=preload"
+        )
+        stream = client.begin(
+            "POST", "/upload", [("expect", "100-continue")], ends=False
+        )
+        client._await(lambda: client.exchanges[stream].interim)
+        client.send(stream, b"now")
+        answer = client.answer(stream)
+        self.assertEqual(answer.interim[0][":status"], "100")
+        self.assertEqual(answer.body, b"3")
+
+    def test_a_reset_cancels_its_handler(self):
+        client = self.open()
+        stream = client.begin("POST", "/wait/sleep", ends=False)
+        client.ping()
+        before = len(self.subject.log())
+        client.reset(stream)
+        self.subject.await_log(rb"cut off: .*cancel")
+        self.assertGreaterEqual(len(self.subject.log()), before)
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+
+    def test_a_lost_connection_cancels_all_handlers(self):
+        client = self.open()
+        for _ in range(5):
+            client.begin("POST", "/wait/event")
+        client.ping()
+        client.close()
+        self.subject.await_statistics(served=0)
+
+    def test_errors_end_their_stream_only(self):
+        client = self.open()
+        slow = client.begin("GET", "/delay/300")
+        self.assertEqual(client.ask("GET", "/raise").status, 500)
+        answer = client.ask("GET", "/broken/100000")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.reset, INTERNAL_ERROR)
+        self.assertEqual(client.ask("GET", "/split").status, 500)
+        self.assertEqual(client.answer(slow).body, b"waited 300")
+
+    def test_an_early_answer_ends_the_request(self):
+        client = self.open()
+        stream = client.begin("GET", "/users/1", ends=False)
+        answer = client.answer(stream)
+        self.assertEqual(answer.body, b"user 1")
+        # What still comes is dropped.
+        client.raw(0, 1, stream, b"x" * 1000)
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+
+    def test_content_that_is_too_long(self):
+        client = self.open()
+        stream = client.begin(
+            "POST", "/upload", [("content-length", "20000000")], ends=False
+        )
+        self.assertEqual(client.answer(stream).status, 413)
+        stream = client.begin("POST", "/upload", ends=False)
+        client.send(stream, b"x" * 11_000_000, ends=False)
+        self.assertEqual(client.answer(stream).status, 413)
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+
+    def test_heads_that_are_refused(self):
+        client = self.open()
+        answer = client.ask("GET", "/", [("x-long", "v" * 9000)])
+        self.assertEqual(answer.status, 431)
+        many = [(f"x-{i}", "v") for i in range(101)]
+        self.assertEqual(client.ask("GET", "/", many).status, 431)
+        crumbs = [("cookie", f"c{i}=1") for i in range(200)]
+        self.assertEqual(client.ask("GET", "/", crumbs).status, 200)
+        answer = client.ask("GET", "/", [("cookie", "c=1")] * 257)
+        self.assertEqual(answer.status, 431)
+        for bad in [("X-Upper", "a"), ("connection", "close"),
+                    ("x-a", " blank"), ("te", "gzip")]:
+            answer = client.ask("GET", "/", [bad])
+            self.assertEqual(answer.reset, PROTOCOL_ERROR, bad)
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+
+    def test_a_violation_ends_the_connection(self):
+        client = self.open()
+        waiting = client.begin("POST", "/wait/sleep")
+        client.raw(6, 0, 0, b"short")
+        self.assertEqual(client.await_goaway(), (waiting, 6))
+        client.expect_end()
+        self.subject.await_statistics(served=0)
+        self.expect_answers_still()
+
+
+if __name__ == "__main__":
+    unittest.main()
