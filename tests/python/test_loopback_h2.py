@@ -16,7 +16,7 @@ from loopback.subject import (  # noqa: E402
 )
 
 PATTERN = bytes(i % 251 for i in range(251 * 256))
-NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CALM = 0, 1, 2, 11
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, CALM = 0, 1, 2, 8, 11
 
 
 def setUpModule():
@@ -244,6 +244,19 @@ class Exchanges:
             self.assertEqual(answer.reset, PROTOCOL_ERROR, bad)
         self.assertEqual(client.ask("GET", "/").body, b"hello")
 
+    def test_more_streams_than_allowed(self):
+        client = self.open()
+        client.ping()
+        limit = client.machine.remote_settings.max_concurrent_streams
+        self.assertEqual(limit, 128)
+        client.machine.remote_settings[3] = 1000
+        client.machine.remote_settings.acknowledge()
+        streams = [client.begin("POST", "/upload", ends=False)
+                   for _ in range(130)]
+        client.ping()
+        refused = [s for s in streams if client.exchanges[s].reset == 7]
+        self.assertEqual(refused, streams[128:])
+
     def test_a_violation_ends_the_connection(self):
         client = self.open()
         waiting = client.begin("POST", "/wait/sleep")
@@ -252,6 +265,127 @@ class Exchanges:
         client.expect_end()
         self.subject.await_statistics(served=0)
         self.expect_answers_still()
+
+
+@on_each_transport
+class Limits:
+    """Does what exhausts a time or a bound."""
+
+    options = ("--small-limits",)
+
+    def open(self, **options):
+        client = H2Client(self.subject, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def test_a_window_that_stays_closed(self):
+        client = self.open(window=0)
+        stalled = client.begin("GET", "/big/100000")
+        streamed = client.begin("GET", "/stream/100000")
+        started = time.monotonic()
+        self.assertEqual(client.answer(stalled).reset, CANCEL)
+        self.assertEqual(client.answer(streamed).reset, CANCEL)
+        self.check_time(started, 0.4)
+        found = self.subject.await_statistics(served=0)
+        # The answer with the statistics may have a buffer itself.
+        self.assertLessEqual(found["buffered_octets"], 16_384)
+        # The connection goes on.
+        client.raw(8, 0, 0, (1000).to_bytes(4, "big"))
+        stream = client.begin("GET", "/")
+        client.await_head(stream)
+        client.widen(100, stream)
+        self.assertEqual(client.answer(stream).body, b"hello")
+
+    def test_a_window_that_opens_octet_by_octet(self):
+        client = self.open(window=0)
+        stream = client.begin("GET", "/big/100000")
+        client.await_head(stream)
+        started = time.monotonic()
+        while not client.exchanges[stream].has_ended:
+            client.widen(1, stream)
+            time.sleep(0.02)
+            client.ping()
+            self.assertLess(time.monotonic() - started, 5)
+        self.assertEqual(client.exchanges[stream].reset, CANCEL)
+
+    def test_requests_behind_much_unsent_content_wait(self):
+        client = self.open(window=0)
+        streams = [client.begin("GET", "/big/400000") for _ in range(10)]
+        client.ping()
+        # Three are over a mebibyte. The others have no memory yet.
+        found = self.subject.statistics()
+        self.assertLess(found["buffered_octets"], 2_000_000)
+        for stream in streams[:3]:
+            client.widen(400_000, stream)
+        client.widen(8_000_000)
+        for stream in streams[:3]:
+            self.assertEqual(len(client.answer(stream).body), 400_000)
+        for stream in streams[3:]:
+            client.await_head(stream)
+            client.widen(400_000, stream)
+            self.assertEqual(len(client.answer(stream).body), 400_000)
+
+    def test_a_head_that_does_not_end(self):
+        client = self.open()
+        client.ping()
+        started = time.monotonic()
+        client.raw(1, 1, 1, b"")
+        self.assertEqual(client.await_goaway(), (0, CALM))
+        self.check_time(started, 0.4)
+        client.expect_end()
+
+    def test_an_idle_connection_is_closed_with_a_word(self):
+        client = self.open()
+        client.ask("GET", "/")
+        started = time.monotonic()
+        self.assertEqual(client.await_goaway(), (1, NO_ERROR))
+        client.expect_end()
+        self.check_time(started, 0.4)
+
+    def test_a_preface_that_does_not_come(self):
+        client = self.open()
+        client.ask("GET", "/")
+        started = time.monotonic()
+        client.socket.sendall(b"\0\0")
+        self.assertEqual(client.await_goaway(), (1, CALM))
+        self.check_time(started, 0.4)
+
+    def test_content_that_is_late(self):
+        client = self.open()
+        stream = client.begin("POST", "/upload", ends=False)
+        started = time.monotonic()
+        answer = client.answer(stream)
+        self.assertEqual(answer.status, 408)
+        self.check_time(started, 0.4)
+        self.assertEqual(client.ask("GET", "/").body, b"hello")
+
+    def test_too_many_requests_in_flight(self):
+        client = self.open()
+        streams = [client.begin("GET", "/delay/300") for _ in range(6)]
+        answers = [client.answer(stream).status for stream in streams]
+        self.assertEqual(sorted(answers), [200] * 4 + [503] * 2)
+
+    def test_priorities(self):
+        client = self.open(window=0)
+        last = client.begin("GET", "/big/300000", [("priority", "u=7")])
+        usual = client.begin("GET", "/big/300000")
+        first = client.begin("GET", "/big/1000", [("priority", "u=0")])
+        changed = client.begin("GET", "/big/1000", [("priority", "u=7")])
+        client.raw(16, 0, 0, changed.to_bytes(4, "big") + b"u=1")
+        client.ping()
+        streams = [last, usual, first, changed]
+        for stream in streams:
+            client.widen(400_000, stream)
+        client.widen(1_000_000)
+        order = []
+        client._await(lambda: self._note(client, streams, order))
+        self.assertEqual(order, [first, changed, usual, last])
+
+    def _note(self, client, streams, order):
+        for stream in streams:
+            if client.exchanges[stream].has_ended and stream not in order:
+                order.append(stream)
+        return len(order) == len(streams)
 
 
 if __name__ == "__main__":

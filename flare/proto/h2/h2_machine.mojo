@@ -136,6 +136,21 @@ struct H2Machine(TrivialRegisterPassable):
         return may_send(self.state[].streams[slot])
 
     @always_inline
+    def awaits_window(self, slot: Int) -> Bool:
+        """Returns whether queued content waits for the peer's window.
+
+        Args:
+            slot: The slot of the stream.
+
+        Returns:
+            False also if there is none, or if only other streams come first.
+        """
+        ref s = self.state[]
+        return s.streams[slot].queued_octets > 0 and (
+            s.window.send <= 0 or s.streams[slot].send_window <= 0
+        )
+
+    @always_inline
     def has_ended(self, slot: Int) -> Bool:
         """Returns whether a stream has ended in both directions.
 

@@ -5,6 +5,7 @@ from flare.core import Buffer, PointerTo
 from .h2_limits import H2Limits
 from .hpack import HpackDecoder
 from .hpack.encoder import HpackEncoder
+from .priority_field import H2Priority
 from .recent_resets import RecentResets
 from .request_head import RequestHeadReader
 from .schedule import H2Schedule
@@ -157,6 +158,16 @@ struct StreamIds(Movable):
         self.last_allowed = Int.MAX
 
 
+@fieldwise_init
+struct EarlyPriority(TrivialRegisterPassable):
+    """The priority of a stream that has not begun (RFC 9218 section 7.1)."""
+
+    var stream_id: Int
+    """The stream; 0 if there is none."""
+    var priority: H2Priority
+    """Its priority."""
+
+
 struct PeerMeters(Movable):
     """Meters of the work that a peer causes for no request."""
 
@@ -197,6 +208,8 @@ struct H2State(Movable):
     """The windows of the connection."""
     var encoder: HpackEncoder
     """The encoder of heads."""
+    var early_priority: EarlyPriority
+    """The priority of a stream that has not begun."""
     var meters: PeerMeters
     """Meters of the work that the peer causes for no request."""
     var has_unacknowledged_settings: Bool
@@ -216,6 +229,7 @@ struct H2State(Movable):
         self.schedule = H2Schedule()
         self.window = ConnectionWindow(limits.connection_window_octets)
         self.encoder = HpackEncoder()
+        self.early_priority = EarlyPriority(0, H2Priority())
         self.meters = PeerMeters(limits)
         self.has_unacknowledged_settings = False
 

@@ -19,6 +19,7 @@ from .h2_state import H2Phase, H2State, Reading
 from .incoming_content import begin_content, next_content
 from .incoming_heads import take_continuation, take_headers
 from .preface import PREFACE
+from .priorities import take_priority, take_priority_update
 from .settings import WINDOW_MAX, append_settings_ack, updated_settings
 from .stream_ends import break_stream, count_glitch, count_reset, end_by_peer
 from .stream_lookup import state_of_stream
@@ -84,8 +85,11 @@ def next_event(
                 event.consumed = at
                 return event
             continue
-        if header.kind >= UInt8(FRAME_TYPES):
-            _take_unknown(reading.state, header, reading.now_ms)
+        if (
+            header.kind >= UInt8(FRAME_TYPES)
+            and header.kind != H2FrameType.PRIORITY_UPDATE
+        ):
+            count_glitch(reading.state, reading.now_ms)
             s.input.skipped_left = header.length
             at = start
             continue
@@ -149,6 +153,9 @@ def _take_frame(
 def _take_rare_frame(
     reading: Reading, header: H2FrameHeader, payload: Span[mut=False, UInt8, _]
 ) raises H2Error -> H2Event:
+    if header.kind == H2FrameType.PRIORITY_UPDATE:
+        take_priority_update(reading, header, payload)
+        return H2Event.of(H2Event.NEED_OCTETS)
     if header.kind == H2FrameType.CONTINUATION:
         return take_continuation(reading, header, payload)
     if header.kind == H2FrameType.RST_STREAM:
@@ -167,7 +174,7 @@ def _take_rare_frame(
     elif header.kind == H2FrameType.GOAWAY:
         return _take_goaway(payload)
     else:
-        _take_priority(reading.state, header, payload, reading.now_ms)
+        take_priority(reading.state, header, payload, reading.now_ms)
     return H2Event.of(H2Event.NEED_OCTETS)
 
 
@@ -296,32 +303,3 @@ def _take_reset(
     # It may have caused work for nothing.
     count_reset(state, now_ms)
     return end_by_peer(state, slot, read_uint32(payload, 0))
-
-
-def _take_priority(
-    state: PointerTo[H2State],
-    header: H2FrameHeader,
-    payload: Span[UInt8, _],
-    now_ms: Int,
-) raises H2Error:
-    """Checks a priority of RFC 7540, which has no effect."""
-    if header.length != 5:
-        raise H2Error.connection(
-            H2Code.FRAME_SIZE_ERROR, "PRIORITY has another length"
-        )
-    var dependency = Int(read_uint32(payload, 0) & UInt32(WINDOW_MAX))
-    if dependency == header.stream_id:
-        raise H2Error.connection(
-            H2Code.PROTOCOL_ERROR, "a stream depends on itself"
-        )
-    count_glitch(state, now_ms)
-
-
-def _take_unknown(
-    state: PointerTo[H2State], header: H2FrameHeader, now_ms: Int
-) raises H2Error:
-    count_glitch(state, now_ms)
-    if header.kind == H2FrameType.PRIORITY_UPDATE and header.stream_id != 0:
-        raise H2Error.connection(
-            H2Code.PROTOCOL_ERROR, "PRIORITY_UPDATE on a stream"
-        )

@@ -10,6 +10,7 @@ from .h2_state import H2State, Reading
 from .head_limits import H2HeadFault
 from .hpack import HpackError
 from .incoming_content import end_receiving
+from .priorities import take_early_priority
 from .settings import WINDOW_MAX
 from .stream_ends import break_stream, count_glitch, refuse_stream
 from .stream_lookup import state_of_stream
@@ -174,6 +175,10 @@ def _take_request(
     stream.send_window = Int32(s.peer.window_octets)
     stream.receive_window = Int32(s.limits.stream_window_octets)
     stream.content_left = head.content_length
+    stream.turn.urgency = s.input.heads.priority.urgency
+    stream.turn.is_incremental = s.input.heads.priority.is_incremental
+    if s.early_priority.stream_id != 0:
+        take_early_priority(reading.state, slot)
     stream.response.is_head_request = head.method == Method.HEAD
     var event = H2Event.of_stream(H2Event.REQUEST_HEAD, slot, id, ends)
     event.status = fault.status

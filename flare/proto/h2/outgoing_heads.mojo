@@ -20,6 +20,8 @@ from .flow_control import may_send
 from .h2_error import H2Error
 from .h2_state import H2State
 from .outgoing_content import end_sending
+from .priorities import set_priority
+from .priority_field import H2Priority, parse_priority
 from .response_fields import stated_length
 
 # Lines of one connection of HTTP/1.1, and those that this module writes itself.
@@ -86,6 +88,7 @@ def send_response_head(
         # That no content is sent does not show how much GET would get.
         stated = -1
     stream.response.is_answered = True
+    _prioritize(state, slot, fields)
     stream.response.is_bodiless = is_bodiless
     stream.response.left = stated
     var ends = is_bodiless or stated == 0
@@ -201,6 +204,21 @@ def _append_fields(
         if (_DROPPED >> UInt64(known & 63)) & 1 == 1:
             continue
         state[].encoder.append_line(name, line.value.as_bytes(), known, output)
+
+
+def _prioritize(state: PointerTo[H2State], slot: Int, fields: HeaderMap):
+    """Applies a Priority field of the response, which comes before that of the
+    request (RFC 9218 section 8)."""
+    for value in fields.values("priority"):
+        ref turn = state[].streams[slot].turn
+        set_priority(
+            state,
+            slot,
+            parse_priority(
+                value.as_bytes(),
+                H2Priority(turn.urgency, turn.is_incremental),
+            ),
+        )
 
 
 @always_inline

@@ -18,6 +18,8 @@ from ..head import BodyKind, Head, HeadVersion
 from .field_check import is_field_name, is_field_value, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
+from .hpack.decoder import KEPT_OCTETS_MAX
+from .priority_field import H2Priority, parse_priority
 
 comptime _COLON: UInt8 = 58
 # `: ` and CR LF.
@@ -39,6 +41,8 @@ struct RequestHeadReader(Movable):
     """The latest head. The owner may exchange it for another one."""
     var octets: Buffer
     """The octets to which it refers, and which go with it."""
+    var priority: H2Priority
+    """The priority that the latest head asks for."""
     var _limits: H2HeadLimits
     var _crumbs: Buffer
     var _crumb_count: Int
@@ -57,6 +61,7 @@ struct RequestHeadReader(Movable):
         """
         self.head = Head()
         self.octets = Buffer()
+        self.priority = H2Priority()
         self._limits = limits
         self._crumbs = Buffer()
         self._crumb_count = 0
@@ -94,12 +99,15 @@ struct RequestHeadReader(Movable):
                 self._take(field.unsafe_value())
         if not self._fault:
             self._finish()
+        if self._crumbs.capacity() > KEPT_OCTETS_MAX:
+            self._crumbs = Buffer()
         return self._fault
 
     def _begin(mut self):
         self.head.begin(0)
         self.head.version = HeadVersion(2, 0)
         self.octets.clear()
+        self.priority = H2Priority()
         self._crumbs.clear()
         self._crumb_count = 0
         self._pseudo = 0
@@ -182,6 +190,8 @@ struct RequestHeadReader(Movable):
             h.expects_continue = h.known & FieldName.bit(
                 FieldName.EXPECT
             ) == 0 and equals_lower(field.value, "100-continue".as_bytes())
+        elif field.known == FieldName.UNKNOWN and _is(field.name, "priority"):
+            self.priority = parse_priority(field.value, self.priority)
         h.known |= FieldName.bit(field.known)
         self._append_line(field.name, field.value)
 

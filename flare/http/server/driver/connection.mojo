@@ -18,13 +18,14 @@ from ..exchange.request_content import arm_content_timer, is_content_late
 from ..receiving.protocol_input import (
     advance,
     end_idle,
+    end_window_wait,
     go_away,
     is_upgraded,
     receive_wish,
     refuse_content,
     refuse_late_head,
 )
-from ..sending.protocol_output import add_queued_content
+from ..sending.protocol_output import add_queued_content, release_unused_output
 from ..transport.buffered import recount
 from ..transport.connection_state import (
     Attention,
@@ -73,6 +74,7 @@ struct Connection(TrivialRegisterPassable):
         if self.state[].stage <= Stage.LAST_SEND:
             add_queued_content(self.state)
             flush(self.state)
+            release_unused_output(self.state)
         self.settle()
 
     def settle(self):
@@ -117,6 +119,10 @@ struct Connection(TrivialRegisterPassable):
         if c[].deadline.wait == Wait.HEAD:
             refuse_late_head(c)
             flush(c)
+        elif c[].deadline.wait == Wait.WINDOW:
+            end_window_wait(c)
+            self.process()
+            return
         elif c[].deadline.wait == Wait.NEXT_REQUEST:
             self.end_idle()
             return

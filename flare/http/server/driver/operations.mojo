@@ -14,7 +14,12 @@ from flare.runtime.operation import (
 
 from ..exchange.departures import connection_lost, half_closed
 from ..exchange.of_connection import has_all_content, wake_writers
-from ..receiving.protocol_input import go_away, is_upgraded, note_peer_end
+from ..receiving.protocol_input import (
+    go_away,
+    has_waiting_requests,
+    is_upgraded,
+    note_peer_end,
+)
 from ..sending.protocol_output import add_queued_content
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import begin_waiting, note_sent, set_deadline
@@ -152,7 +157,7 @@ def on_sent(operation: Operation):
         return
     release_output(c)
     # Requests may have waited for the room that is free now.
-    if len(window(c)) > 0 or c[].ending.peer_ended:
+    if len(window(c)) > 0 or c[].ending.peer_ended or has_waiting_requests(c):
         connection.process()
     else:
         connection.settle()

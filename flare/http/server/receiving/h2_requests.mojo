@@ -30,6 +30,7 @@ from ..exchange.request_content import (
     refusal_of_content,
 )
 from ..records.statistics import count
+from ..sending.h2_pump import note_stalls
 from ..sending.h2_responses import (
     drop_unsent,
     forget_h2,
@@ -46,6 +47,9 @@ from ..transport.worker_state import worker_of
 
 # While more is unsent, no frames are read: they may ask for more.
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
+comptime UNSENT_CONTENT_OCTETS_MAX = 1 << 20
+"""While the responses of a connection hold more memory, no further handler
+starts."""
 comptime _LAST_ID = (1 << 31) - 1
 # How long after the first announcement a client may begin streams, because it
 # may not have received it.
@@ -76,6 +80,8 @@ def advance_h2(c: PointerTo[ConnectionState]) -> Bool:
     """
     if c[].stage != Stage.OPEN:
         return False
+    if c[].h2.unsafe_value()[].waiting > 0:
+        _start_waiting(c)
     var octets = window(c)
     if len(octets) == 0 or len(c[].outbox.output) > _UNSENT_OCTETS_MAX:
         if c[].ending.peer_ended and len(octets) == 0:
@@ -125,9 +131,57 @@ def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
         _finish_drain_if_late(c)
     if event.status != 0:
         _refuse_head(c, x, event.status)
-    elif not start_handler(x):
+    elif c[].h2.unsafe_value()[].unsent_octets > UNSENT_CONTENT_OCTETS_MAX:
+        # Its stream stays open. To refuse it would be no help: frames are read
+        # all the same, because they may open windows.
+        c[].h2.unsafe_value()[].waiting += 1
+    else:
+        _start(c, x)
+
+
+@always_inline
+def _start(c: PointerTo[ConnectionState], x: Exchange):
+    if not start_handler(x):
         answer(x, service_unavailable())
         finish_h2_exchange(c, x)
+
+
+@no_inline
+def _start_waiting(c: PointerTo[ConnectionState]):
+    """Starts requests that waited until less content was unsent."""
+    ref h2 = c[].h2.unsafe_value()[]
+    var slot = 0
+    while (
+        slot < len(h2.streams)
+        and h2.waiting > 0
+        and h2.unsent_octets <= UNSENT_CONTENT_OCTETS_MAX
+        and c[].stage == Stage.OPEN
+    ):
+        var x = h2.streams[slot].exchange
+        if x and x.unsafe_value()[].stage == ExchangeStage.STARTING:
+            h2.waiting -= 1
+            _start(c, x.unsafe_value())
+        slot += 1
+
+
+def reset_stalled(c: PointerTo[ConnectionState]):
+    """Resets the streams whose client has kept a window closed for too long.
+
+    Args:
+        c: The connection.
+    """
+    ref h2 = c[].h2.unsafe_value()[]
+    var now_ms = worker_of(c)[].reactor.now_ms()
+    for slot in range(len(h2.streams)):
+        var unsent = h2.streams[slot].unsent
+        if (
+            unsent
+            and unsent.unsafe_value()[].awaits_window
+            and unsent.unsafe_value()[].budget.deadline_ms() <= now_ms
+        ):
+            h2_machine(c).reset(slot, H2Code.CANCEL, output_of(c))
+            _end_stream(c, slot)
+    note_stalls(c)
 
 
 @always_inline
@@ -203,6 +257,9 @@ def _end_stream(c: PointerTo[ConnectionState], slot: Int):
     elif exchange.unsafe_value()[].is_running():
         # The stream keeps its place until the handler has ended.
         cancel_handler(exchange.unsafe_value())
+    elif exchange.unsafe_value()[].stage == ExchangeStage.STARTING:
+        c[].h2.unsafe_value()[].waiting -= 1
+        _give_exchange(c, exchange.unsafe_value())
 
 
 def finish_h2_exchange(c: PointerTo[ConnectionState], x: Exchange):
@@ -429,6 +486,11 @@ def free_h2(c: PointerTo[ConnectionState]):
     ref h2 = c[].h2.unsafe_value()[]
     for slot in range(len(h2.streams)):
         drop_unsent(c, slot)
+        # One that waited to be started.
+        if h2.streams[slot].exchange:
+            worker_of(c)[].give_exchange(
+                h2.streams[slot].exchange.unsafe_value()
+            )
     heap_destroy(c[].h2.unsafe_value())
     c[].h2 = None
 

@@ -39,6 +39,7 @@ from .h2_requests import (
     refuse_late_h2,
     release_all_taken,
     release_taken,
+    reset_stalled,
 )
 
 
@@ -179,6 +180,28 @@ def go_away(c: PointerTo[ConnectionState]):
         go_away_h2(c)
     else:
         close_after_exchange(c)
+
+
+@always_inline
+def has_waiting_requests(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether requests wait until less content is unsent.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True if `process` may start one.
+    """
+    return Bool(c[].h2) and c[].h2.unsafe_value()[].waiting > 0
+
+
+def end_window_wait(c: PointerTo[ConnectionState]):
+    """Ends the wait for a window of the client.
+
+    Args:
+        c: The connection of HTTP/2.
+    """
+    reset_stalled(c)
 
 
 def note_peer_end(c: PointerTo[ConnectionState]):

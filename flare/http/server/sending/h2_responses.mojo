@@ -1,30 +1,24 @@
 """Turns responses of handlers into frames of HTTP/2."""
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import HeaderMap
 from flare.proto.h2.h2_machine import H2Machine
 from flare.proto.h2.outgoing_heads import ResponseStart
-from flare.proto.h2.stream_table import NO_SLOT
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
-from ..transport.connection_state import ConnectionState, Stage, connection_of
+from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.h2_connection import StreamSide, UnsentContent
 from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
 from .sent import Sent
 
-# While as much is in the output, no more content is added, because more urgent
-# content may come.
-comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 1024
 # The most content of one stream that waits for its turn, written piece by
 # piece: two frames.
 comptime _GATHERED_OCTETS = 32 * 1024
 # The size for most heads; a longer one makes the buffer grow.
 comptime _HEAD_OCTETS = 512
-# A frame's header.
-comptime _AROUND_FRAME_OCTETS = 16
 
 
 @always_inline
@@ -147,9 +141,10 @@ def write_h2(x: Exchange, var response: Response) raises -> Sent:
         output,
     )
     if sent.content_octets > 0 and machine.may_send(slot):
-        side_of(c, slot).unsent = heap_create(
-            UnsentContent(response^.into_body())
+        var unsent = UnsentContent(
+            worker_of(c)[].config.write_timeout_ms, response^.into_body()
         )
+        _keep(c, slot, unsent^)
         machine.queue(slot, sent.content_octets)
     return sent
 
@@ -225,7 +220,7 @@ def write_h2_stream_content(x: Exchange, octets: Span[UInt8, _]) raises:
         # The response has no content.
         return
     if not side_of(c, slot).unsent:
-        side_of(c, slot).unsent = heap_create(UnsentContent())
+        _keep(c, slot, UnsentContent(worker_of(c)[].config.write_timeout_ms))
     side_of(c, slot).unsent.unsafe_value()[].gathered.append(octets)
     machine.queue(slot, len(octets))
 
@@ -284,6 +279,13 @@ def forget_h2(c: PointerTo[ConnectionState], slot: Int):
     h2_machine(c).forget(slot, output_of(c))
 
 
+def _keep(c: PointerTo[ConnectionState], slot: Int, var unsent: UnsentContent):
+    ref h2 = c[].h2.unsafe_value()[]
+    h2.unsent_count += 1
+    h2.unsent_octets += unsent.body_octets()
+    side_of(c, slot).unsent = heap_create(unsent^)
+
+
 def drop_unsent(c: PointerTo[ConnectionState], slot: Int):
     """Frees content that is not sent any more.
 
@@ -294,72 +296,8 @@ def drop_unsent(c: PointerTo[ConnectionState], slot: Int):
     var unsent = side_of(c, slot).unsent
     if unsent:
         side_of(c, slot).unsent = None
+        ref h2 = c[].h2.unsafe_value()[]
+        h2.unsent_count -= 1
+        h2.unsent_octets -= unsent.unsafe_value()[].body_octets()
         heap_destroy(unsent.unsafe_value())
         worker_of(c)[].trimming.has_freed = True
-
-
-@always_inline
-def pump(c: PointerTo[ConnectionState]):
-    """Moves queued content into the output, the most urgent first, as far as
-    the windows of the client and the output have room.
-
-    Args:
-        c: The connection of HTTP/2.
-    """
-    if (
-        not h2_machine(c).state[].schedule.is_empty()
-        and c[].stage == Stage.OPEN
-    ):
-        _pump(c)
-
-
-@no_inline
-def _pump(c: PointerTo[ConnectionState]):
-    var machine = h2_machine(c)
-    while len(c[].outbox.output) < _PUMPED_OCTETS:
-        var turn = machine.next_turn()
-        if turn.slot == NO_SLOT:
-            return
-        var output = output_of(c)
-        make_room(c, turn.octets + _AROUND_FRAME_OCTETS)
-        ref unsent = side_of(c, turn.slot).unsent.unsafe_value()[]
-        var left: Int
-        if len(unsent.body) > 0:
-            var octets = unsent.body.octets()[unsent.sent :]
-            left = len(octets) - turn.octets
-            machine.send_data(
-                turn.slot, octets[: turn.octets], left == 0, output
-            )
-            unsent.sent += turn.octets
-        else:
-            left = len(unsent.gathered) - turn.octets
-            var ends = (
-                left == 0 and unsent.is_last and len(unsent.trailers) == 0
-            )
-            machine.send_data(
-                turn.slot,
-                unsent.gathered.span()[: turn.octets],
-                ends,
-                output,
-            )
-            unsent.gathered.consume(turn.octets)
-        _go_on(c, turn.slot, left)
-
-
-def _go_on(c: PointerTo[ConnectionState], slot: Int, left: Int):
-    """Continues after a frame: the handler writes more, or the stream ends."""
-    ref side = side_of(c, slot)
-    if side.exchange and side.exchange.unsafe_value()[].stream.waiter:
-        side.exchange.unsafe_value()[].stream.waiter.unsafe_value().wake()
-    if left > 0:
-        return
-    ref unsent = side.unsent.unsafe_value()[]
-    if not unsent.is_last:
-        # A stream may be silent for long.
-        unsent.gathered = Buffer()
-        return
-    if len(unsent.trailers) > 0:
-        h2_machine(c).send_trailers(slot, unsent.trailers, output_of(c))
-    drop_unsent(c, slot)
-    if not side.exchange:
-        forget_h2(c, slot)

@@ -13,7 +13,9 @@ from ..transport.buffered import buffered_octets, is_full
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.log_lines import log_line_of_peer
 from ..transport.outbox import (
+    has_output,
     keep_large,
+    release_output,
     stream_room,
 )
 from ..transport.worker_state import worker_of
@@ -33,13 +35,13 @@ from .h2_responses import (
     h2_stream_room,
     inform_h2,
     may_answer,
-    pump,
     reset_h2,
     write_h2,
     write_h2_stream_content,
     write_h2_stream_head,
     write_plain_h2,
 )
+from .h2_pump import pump
 from .sent import Sent
 
 
@@ -283,3 +285,15 @@ def add_queued_content(c: PointerTo[ConnectionState]):
     """
     if c[].h2:
         pump(c)
+
+
+@always_inline
+def release_unused_output(c: PointerTo[ConnectionState]):
+    """Returns an output buffer that a connection of HTTP/2 did not need after
+    all.
+
+    Args:
+        c: The connection.
+    """
+    if c[].h2 and not has_output(c):
+        release_output(c)

@@ -59,6 +59,8 @@ struct Wait:
     """The handshake of TLS is complete."""
     comptime PROXY_HEADER: UInt8 = 6
     """The proxy says for whom it connects."""
+    comptime WINDOW: UInt8 = 7
+    """The client opens a window of HTTP/2."""
 
 
 struct Operations(Movable):

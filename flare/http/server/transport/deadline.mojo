@@ -60,17 +60,19 @@ def choose_deadline(c: PointerTo[ConnectionState]):
 
 @no_inline
 def _choose_h2_deadline(c: PointerTo[ConnectionState]):
-    ref state = c[].h2.unsafe_value()[].state
-    if state.input.block.stream_id != 0 or state.input.phase < H2Phase.OPEN:
+    ref h2 = c[].h2.unsafe_value()[]
+    ref input = h2.state.input
+    var has_begun_head = (
+        input.block.stream_id != 0 or input.phase < H2Phase.OPEN
+    )
+    if has_begun_head or (len(h2.state.streams) == 0 and len(window(c)) > 0):
+        # Part of a field block, of the preface or of a frame has arrived.
         _await_head(c)
-    elif c[].running > 0:
+    elif h2.stalled_at_ms != 0:
+        c[].deadline.wait = Wait.WINDOW
+        _move_deadline(c, h2.stalled_at_ms)
+    elif len(h2.state.streams) > 0:
         c[].deadline.wait = Wait.NOTHING
-    elif len(state.streams) > 0:
-        # All responses wait for windows of the client.
-        _await_reader(c)
-    elif len(window(c)) > 0:
-        # Part of a frame has arrived.
-        _await_head(c)
     elif c[].deadline.wait != Wait.NEXT_REQUEST:
         _await_request(c)
 

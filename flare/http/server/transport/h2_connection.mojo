@@ -3,6 +3,7 @@
 from flare.core import Buffer, PointerTo
 from flare.http.body import Body
 from flare.http.exchange import Exchange
+from flare.http.rate_budget import RateBudget
 from flare.message import HeaderMap
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.h2.h2_state import H2State
@@ -34,22 +35,33 @@ struct UnsentContent(Movable):
     """Whether no more content follows."""
     var trailers: HeaderMap
     """The trailers after it."""
+    var budget: RateBudget
+    """How long the client may still close its window to the content."""
+    var awaits_window: Bool
+    """Whether the content waits for a window of the client."""
 
-    def __init__(out self):
-        """Creates the content of a response that is written piece by piece."""
+    def __init__(out self, timeout_ms: Int):
+        """Creates the content of a response that is written piece by piece.
+
+        Args:
+            timeout_ms: How long the client may close its window.
+        """
         self.body = Body()
         self.sent = 0
         self.gathered = Buffer()
         self.is_last = False
         self.trailers = HeaderMap()
+        self.budget = RateBudget(timeout_ms)
+        self.awaits_window = False
 
-    def __init__(out self, var body: Body):
+    def __init__(out self, timeout_ms: Int, var body: Body):
         """Creates the content of a response that is known as a whole.
 
         Args:
+            timeout_ms: How long the client may close its window.
             body: The content.
         """
-        self = Self()
+        self = Self(timeout_ms)
         self.body = body^
         self.is_last = True
 
@@ -59,8 +71,15 @@ struct UnsentContent(Movable):
         Returns:
             The octets, without those that the program keeps anyhow.
         """
-        var octets = self.gathered.capacity()
-        return octets if self.body.is_sealed() else octets + len(self.body)
+        return self.gathered.capacity() + self.body_octets()
+
+    def body_octets(self) -> Int:
+        """Returns how much memory a content holds that is known as a whole.
+
+        Returns:
+            The octets; 0 for sealed content, which many responses share.
+        """
+        return 0 if self.body.is_sealed() else len(self.body)
 
 
 @fieldwise_init
@@ -80,6 +99,15 @@ struct H2Connection(Movable):
     """The state of the protocol."""
     var streams: List[StreamSide]
     """The streams, by the slots of the machine."""
+    var unsent_count: Int
+    """How many responses have content that was not sent."""
+    var unsent_octets: Int
+    """The memory of contents that are known as a whole and not sent."""
+    var waiting: Int
+    """How many requests wait until less is unsent."""
+    var stalled_at_ms: Int
+    """When the first content has waited too long for a window of the client; 0
+    if none waits."""
     var drain: UInt8
     """How far the end of new streams was announced, one of `Drain`."""
     var drain_since_ms: Int
@@ -93,5 +121,18 @@ struct H2Connection(Movable):
         """
         self.state = H2State(limits)
         self.streams = []
+        self.unsent_count = 0
+        self.unsent_octets = 0
+        self.waiting = 0
+        self.stalled_at_ms = 0
         self.drain = Drain.NONE
         self.drain_since_ms = 0
+
+    @always_inline
+    def has_unsent(self) -> Bool:
+        """Returns whether content may wait for its turn or for a window.
+
+        Returns:
+            False if no response has any.
+        """
+        return self.unsent_count > 0

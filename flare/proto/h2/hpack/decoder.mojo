@@ -19,6 +19,9 @@ from .static_table import (
 comptime TABLE_OCTETS = 4096
 """The size of the dynamic table that a peer may use: the default, which needs
 no SETTINGS_HEADER_TABLE_SIZE (RFC 9113 section 6.5.2)."""
+comptime KEPT_OCTETS_MAX = 2048
+"""The most memory that is kept for the strings of later blocks. Thousands of
+connections may be idle."""
 # One for the smallest size between two blocks, and one for the last (RFC 7541
 # section 4.2).
 comptime _SIZE_UPDATES_MAX = 2
@@ -110,6 +113,8 @@ struct HpackDecoder(TrivialRegisterPassable):
             if first < 32:
                 return self._literal(block, start, first >= 16)
             start = self._update_size(block, start)
+        if unlikely(self.state[].scratch.capacity() > KEPT_OCTETS_MAX):
+            self.state[].scratch = Buffer()
         return None
 
     @always_inline
