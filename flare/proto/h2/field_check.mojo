@@ -1,8 +1,9 @@
 """Checks the names and values of field lines (RFC 9113 section 8.2)."""
 
-from flare.core import SPACE, TAB, OctetSet, find_member
-from flare.message import FieldName
+from flare.core import SPACE, TAB, OctetSet, equals, find_member
+from flare.message import FieldName, valid_host
 
+comptime _COLON: UInt8 = 58
 comptime _NAME_OCTETS = _name_octets()
 comptime _FORBIDDEN_OCTETS = _forbidden_octets()
 
@@ -80,3 +81,60 @@ def is_of_connection(known: UInt8) -> Bool:
         | FieldName.bit(FieldName.UPGRADE)
     )
     return (SET >> UInt64(known & 63)) & 1 == 1
+
+
+struct LineKind:
+    """Facts about a field line that do not change. A table keeps them with each
+    entry, so that they are found once."""
+
+    comptime VALID_NAME: UInt8 = 1
+    """The name is one of a field, in lower case."""
+    comptime VALID_VALUE: UInt8 = 2
+    """The value has no forbidden octet."""
+    comptime VALID_HOST: UInt8 = 4
+    """The value is a host with an optional port. Only the authority of a request
+    is asked for it."""
+    comptime METHOD: UInt8 = 16
+    """It is `:method`."""
+    comptime SCHEME: UInt8 = 32
+    """It is `:scheme`."""
+    comptime AUTHORITY: UInt8 = 64
+    """It is `:authority`."""
+    comptime PATH: UInt8 = 128
+    """It is `:path`."""
+    comptime PSEUDO: UInt8 = 240
+    """The bits of pseudo-header fields."""
+
+
+def line_kind(name: Span[UInt8, _], value: Span[UInt8, _]) -> UInt8:
+    """Returns the facts about a field line.
+
+    Args:
+        name: The name; any octets.
+        value: The value; any octets.
+
+    Returns:
+        Bits of `LineKind`.
+    """
+    var kind: UInt8 = 0
+    if is_field_value(value):
+        kind = LineKind.VALID_VALUE
+    if len(name) > 0 and name.unsafe_get(0) == _COLON:
+        kind |= _pseudo_of(name[1:])
+        if kind & LineKind.AUTHORITY != 0 and valid_host(value):
+            kind |= LineKind.VALID_HOST
+    elif is_field_name(name):
+        kind |= LineKind.VALID_NAME
+    return kind
+
+
+def _pseudo_of(name: Span[UInt8, _]) -> UInt8:
+    if equals(name, "path".as_bytes()):
+        return LineKind.PATH
+    if equals(name, "method".as_bytes()):
+        return LineKind.METHOD
+    if equals(name, "scheme".as_bytes()):
+        return LineKind.SCHEME
+    if equals(name, "authority".as_bytes()):
+        return LineKind.AUTHORITY
+    return 0

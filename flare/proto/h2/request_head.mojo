@@ -15,23 +15,17 @@ from flare.message import (
 )
 
 from ..head import BodyKind, Head, HeadVersion
-from .field_check import is_field_name, is_field_value, is_of_connection
+from .field_check import LineKind, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
 from .hpack.decoder import KEPT_OCTETS_MAX
 from .priority_field import H2Priority, parse_priority
+from .wire_line import append_wire_line
 
-comptime _COLON: UInt8 = 58
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
+comptime _COLON: UInt8 = 58
 comptime _CONTENT_LENGTH_DIGITS_MAX = 18
-
-
-struct _Pseudo:
-    comptime METHOD: UInt8 = 1
-    comptime SCHEME: UInt8 = 2
-    comptime AUTHORITY: UInt8 = 4
-    comptime PATH: UInt8 = 8
 
 
 struct RequestHeadReader(Movable):
@@ -50,6 +44,7 @@ struct RequestHeadReader(Movable):
     var _pseudo: UInt8
     var _has_fields: Bool
     var _scheme_is_known: Bool
+    var _has_valid_host: Bool
     var _section_octets: Int
     var _fault: H2HeadFault
 
@@ -68,6 +63,7 @@ struct RequestHeadReader(Movable):
         self._pseudo = 0
         self._has_fields = False
         self._scheme_is_known = False
+        self._has_valid_host = False
         self._section_octets = 0
         self._fault = H2HeadFault.NONE
 
@@ -113,6 +109,7 @@ struct RequestHeadReader(Movable):
         self._pseudo = 0
         self._has_fields = False
         self._scheme_is_known = False
+        self._has_valid_host = False
         self._section_octets = 0
         self._fault = H2HeadFault.NONE
 
@@ -122,45 +119,42 @@ struct RequestHeadReader(Movable):
         )
         if self._section_octets > self._limits.section_octets_max:
             self._refuse(431, "the header section exceeds the limit")
-        elif not is_field_value(field.value):
+        elif field.kind & LineKind.VALID_VALUE == 0:
             self._break_off("a field value holds a forbidden octet")
-        elif len(field.name) > 0 and field.name.unsafe_get(0) == _COLON:
-            self._take_pseudo(field)
-        elif not is_field_name(field.name):
-            self._break_off("a field name holds a forbidden octet")
-        else:
+        elif field.kind & LineKind.VALID_NAME != 0:
             self._has_fields = True
             self._take_field(field)
+        elif field.kind & LineKind.PSEUDO != 0:
+            self._take_pseudo(field)
+        elif len(field.name) > 0 and field.name.unsafe_get(0) == _COLON:
+            self._break_off("an unknown pseudo-header field")
+        else:
+            self._break_off("a field name holds a forbidden octet")
 
+    @always_inline
     def _take_pseudo(mut self, field: HpackField):
-        var name = field.name[1:]
-        var bit: UInt8 = 0
-        if _is(name, "path"):
-            bit = _Pseudo.PATH
+        var bit = field.kind & LineKind.PSEUDO
+        if bit == LineKind.PATH:
             self.head.target_start = len(self.octets)
             self.head.target_octets = len(field.value)
             self.octets.append(field.value)
-        elif _is(name, "method"):
-            bit = _Pseudo.METHOD
+        elif bit == LineKind.METHOD:
             self.head.start = len(self.octets)
             self.head.method_octets = len(field.value)
             self.head.method = Method.from_octets(field.value)
             self.octets.append(field.value)
-            if not is_token(field.value):
+            if self.head.method == Method.OTHER and not is_token(field.value):
                 self._break_off("the method is not a token")
-        elif _is(name, "scheme"):
-            bit = _Pseudo.SCHEME
+        elif bit == LineKind.SCHEME:
             self._scheme_is_known = _is(field.value, "https") or _is(
                 field.value, "http"
             )
-        elif _is(name, "authority"):
-            bit = _Pseudo.AUTHORITY
+        else:
             self.head.host = len(self.head.lines)
             self.head.known |= FieldName.bit(FieldName.HOST)
+            self._has_valid_host = field.kind & LineKind.VALID_HOST != 0
             self._append_line("Host".as_bytes(), field.value)
-        if bit == 0:
-            self._break_off("an unknown pseudo-header field")
-        elif self._pseudo & bit != 0:
+        if self._pseudo & bit != 0:
             self._break_off("a repeated pseudo-header field")
         elif self._has_fields:
             self._break_off("a pseudo-header field after another field")
@@ -229,7 +223,7 @@ struct RequestHeadReader(Movable):
             self._append_line("cookie".as_bytes(), crumbs.span())
             swap(crumbs, self._crumbs)
         h.known &= ~FieldName.bit(FieldName.UNKNOWN)
-        comptime WANTED = _Pseudo.METHOD | _Pseudo.SCHEME | _Pseudo.PATH
+        comptime WANTED = LineKind.METHOD | LineKind.SCHEME | LineKind.PATH
         if h.method == Method.CONNECT:
             self._refuse(400, "CONNECT has no origin here")
         elif self._pseudo & WANTED != WANTED:
@@ -238,7 +232,7 @@ struct RequestHeadReader(Movable):
             self._refuse(400, "the scheme is neither http nor https")
         elif h.host < 0:
             self._refuse(400, "Host is missing")
-        elif not valid_host(self._host()):
+        elif not self._has_valid_host and not valid_host(self._host()):
             self._break_off("the authority is not valid")
         if self._fault:
             return
@@ -281,10 +275,7 @@ struct RequestHeadReader(Movable):
             self._refuse(431, "too many field lines")
             return
         var start = len(self.octets)
-        self.octets.append(name)
-        self.octets.append(": ")
-        self.octets.append(value)
-        self.octets.append("\r\n")
+        append_wire_line(name, value, self.octets)
         self.head.lines.append(
             FieldLine(
                 UInt32(start),

@@ -3,9 +3,10 @@
 from flare.core import Buffer
 from flare.message import FieldLine
 
-from .field_check import is_field_name, is_field_value, is_of_connection
+from .field_check import LineKind, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
+from .wire_line import append_wire_line
 
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
@@ -68,17 +69,14 @@ struct TrailerReader(Movable):
         ):
             return H2HeadFault.malformed("the trailer section is too long")
         # A pseudo-header field is none either.
-        if not is_field_name(field.name):
+        if field.kind & LineKind.VALID_NAME == 0:
             return H2HeadFault.malformed("the name of a trailer is not valid")
-        if not is_field_value(field.value):
+        if field.kind & LineKind.VALID_VALUE == 0:
             return H2HeadFault.malformed("the value of a trailer is not valid")
         if is_of_connection(field.known):
             return H2HeadFault.malformed("a field of a connection of HTTP/1.1")
         var start = len(self.octets)
-        self.octets.append(field.name)
-        self.octets.append(": ")
-        self.octets.append(field.value)
-        self.octets.append("\r\n")
+        append_wire_line(field.name, field.value, self.octets)
         self.lines.append(
             FieldLine(
                 UInt32(start),

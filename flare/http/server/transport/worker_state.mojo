@@ -42,6 +42,10 @@ comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
 """The most content memory that an unused exchange keeps."""
 
 
+# Each head of HTTP/2 needs some.
+comptime _SPARE_HEAD_OCTETS_MAX = 2048
+
+
 @fieldwise_init
 struct ExchangeFunctions(TrivialRegisterPassable):
     """The functions that an exchange and its fiber call."""
@@ -183,9 +187,11 @@ struct WorkerState(Movable):
         self._cancel_timer(exchange)
         if exchange[].content.octets.capacity() > SPARE_CONTENT_OCTETS_MAX:
             self._free_content(exchange)
-        if exchange[].gathered.capacity() > 0:
+        if exchange[].gathered.capacity() > _SPARE_HEAD_OCTETS_MAX:
             exchange[].gathered = Buffer()
             self.trimming.has_freed = True
+        else:
+            exchange[].gathered.clear()
         if exchange[].content.trailers.capacity() > 0:
             exchange[].content.trailers = Buffer()
             self.trimming.has_freed = True

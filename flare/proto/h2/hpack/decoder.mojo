@@ -5,12 +5,14 @@ from std.sys.intrinsics import unlikely
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message.known_field import known_field
 
+from ..field_check import line_kind
 from .dynamic_table import DynamicTable
 from .hpack_error import HpackError
 from .huffman import decode_huffman
 from .integer import read_integer
 from .static_table import (
     STATIC_COUNT,
+    static_kind,
     static_known,
     static_name,
     static_value,
@@ -37,6 +39,8 @@ struct HpackField(TrivialRegisterPassable):
     """The value; any octets."""
     var known: UInt8
     """The number of the name (`FieldName`)."""
+    var kind: UInt8
+    """The facts about the line (`LineKind`)."""
     var is_never_indexed: Bool
     """Whether the peer forbids that an intermediary indexes it (RFC 7541
     section 7.1.3)."""
@@ -137,6 +141,7 @@ struct HpackDecoder(TrivialRegisterPassable):
                 octets[: Int(entry.name_octets)],
                 octets[Int(entry.name_octets) :],
                 entry.known,
+                entry.kind,
                 False,
                 end,
             )
@@ -146,6 +151,7 @@ struct HpackDecoder(TrivialRegisterPassable):
             _untracked(static_name(index).as_bytes()),
             _untracked(static_value(index).as_bytes()),
             static_known(index),
+            static_kind(index),
             False,
             end,
         )
@@ -160,6 +166,7 @@ struct HpackDecoder(TrivialRegisterPassable):
         var index = read_integer(block, at, 4)
         var field = self._strings(block, index.value, index.end, False)
         field.is_never_indexed = is_never_indexed
+        field.kind = line_kind(field.name, field.value)
         return field
 
     @no_inline
@@ -172,7 +179,8 @@ struct HpackDecoder(TrivialRegisterPassable):
             block, index.value, index.end, index.value > STATIC_COUNT
         )
         ref table = self.state[].table
-        if table.insert(field.name, field.value, field.known):
+        field.kind = line_kind(field.name, field.value)
+        if table.insert(field.name, field.value, field.known, field.kind):
             var octets = table.unsafe_octets(table.entry(1))
             field.name = octets[: len(field.name)]
             field.value = octets[len(field.name) :]
@@ -199,6 +207,7 @@ struct HpackDecoder(TrivialRegisterPassable):
                 name.octets,
                 value.octets,
                 known_field(name.octets),
+                0,
                 False,
                 value.end,
             )

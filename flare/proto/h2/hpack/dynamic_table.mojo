@@ -21,6 +21,8 @@ struct TableEntry(TrivialRegisterPassable):
     """The length of the value."""
     var known: UInt8
     """The number of the name."""
+    var kind: UInt8
+    """A mark that the owner of the table keeps with the entry."""
 
     def size(self) -> Int:
         """Returns the size of the entry (RFC 7541 section 4.1).
@@ -122,6 +124,7 @@ struct DynamicTable(Movable):
         name: Span[UInt8, _],
         value: Span[UInt8, _],
         known: UInt8,
+        kind: UInt8 = 0,
     ) -> Bool:
         """Inserts an entry. Earlier ones make room for it.
 
@@ -129,6 +132,7 @@ struct DynamicTable(Movable):
             name: The name, which lies outside of the table.
             value: The value.
             known: The number of the name.
+            kind: A mark.
 
         Returns:
             False if it is too large for the table, which is empty then.
@@ -144,7 +148,9 @@ struct DynamicTable(Movable):
             self._grow()
         self.ring[
             (self.first + self.count) & (len(self.ring) - 1)
-        ] = TableEntry(start, UInt16(len(name)), UInt16(len(value)), known)
+        ] = TableEntry(
+            start, UInt16(len(name)), UInt16(len(value)), known, kind
+        )
         self.count += 1
         self.size += octets + ENTRY_OVERHEAD_OCTETS
         return True
@@ -163,7 +169,7 @@ struct DynamicTable(Movable):
     def _grow(mut self):
         var larger = List[TableEntry](
             length=max(2 * len(self.ring), _ENTRIES_MIN),
-            fill=TableEntry(0, 0, 0, 0),
+            fill=TableEntry(0, 0, 0, 0, 0),
         )
         for i in range(self.count):
             larger[i] = self.ring[(self.first + i) & (len(self.ring) - 1)]

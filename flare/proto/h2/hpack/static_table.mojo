@@ -5,6 +5,8 @@ from std.builtin.globals import global_constant
 from flare.core import equals
 from flare.message.known_field import constant_field
 
+from ..field_check import LineKind
+
 comptime STATIC_COUNT = 61
 """The number of its entries, which have the indexes from 1."""
 
@@ -97,6 +99,26 @@ comptime STATIC_VALUES: Array[StaticString, _VALUES_COUNT] = [
 """The values, each at its index; those of further entries are empty."""
 
 comptime _KNOWN = _known()
+comptime _KINDS = _kinds()
+
+
+def _kinds() -> Array[UInt8, STATIC_COUNT + 1]:
+    comptime VALID = LineKind.VALID_NAME | LineKind.VALID_VALUE
+    var table = Array[UInt8, STATIC_COUNT + 1](fill=VALID)
+    comptime for i in range(STATIC_COUNT + 1):
+        comptime name = STATIC_NAMES[i]
+        comptime if name == ":authority":
+            table[i] = LineKind.VALID_VALUE | LineKind.AUTHORITY
+        elif name == ":method":
+            table[i] = LineKind.VALID_VALUE | LineKind.METHOD
+        elif name == ":path":
+            table[i] = LineKind.VALID_VALUE | LineKind.PATH
+        elif name == ":scheme":
+            table[i] = LineKind.VALID_VALUE | LineKind.SCHEME
+        elif name == ":status" or name == "":
+            # None of a request.
+            table[i] = LineKind.VALID_VALUE
+    return table^
 
 
 def _known() -> Array[UInt8, STATIC_COUNT + 1]:
@@ -143,6 +165,18 @@ def static_known(index: Int) -> UInt8:
         One of the constants of `FieldName`.
     """
     return global_constant[_KNOWN]().unsafe_get(index)
+
+
+def static_kind(index: Int) -> UInt8:
+    """Returns the facts about an entry.
+
+    Args:
+        index: The index, 1 to `STATIC_COUNT`.
+
+    Returns:
+        Bits of `LineKind`.
+    """
+    return global_constant[_KINDS]().unsafe_get(index)
 
 
 def static_index(name: Span[UInt8, _]) -> Int:

@@ -1,0 +1,27 @@
+"""Writes field lines in the form of HTTP/1.1 (RFC 9112 section 5)."""
+
+from flare.core import CR, LF, SPACE, Buffer, copy_octets
+
+comptime _COLON: UInt8 = 58
+
+
+@always_inline
+def append_wire_line(
+    name: Span[UInt8, _], value: Span[UInt8, _], mut into: Buffer
+):
+    """Writes one line.
+
+    Args:
+        name: The name.
+        value: The value.
+        into: The destination.
+    """
+    var count = len(name) + len(value) + 4
+    var p = into.reserve(count)
+    copy_octets(p, name.unsafe_ptr(), len(name))
+    p[unsafe_offset=len(name)] = _COLON
+    p[unsafe_offset=len(name) + 1] = SPACE
+    copy_octets(p.unsafe_offset(len(name) + 2), value.unsafe_ptr(), len(value))
+    p[unsafe_offset=count - 2] = CR
+    p[unsafe_offset=count - 1] = LF
+    into.advance(count)
