@@ -150,6 +150,7 @@ from .server import (
     AccessLog,
     AccessRecord,
     HttpServer,
+    Http2Config,
     HttpProtocols,
     Listener,
     LogSink,

@@ -2,6 +2,7 @@
 
 from .config import ConfigProblem, ServerConfig
 from .process.handle import ServerHandle
+from .http2_config import Http2Config
 from .listening.listener import Listener
 from .listening.protocols import HttpProtocols
 from .records.log import AccessLog, AccessRecord, LogSink

@@ -9,6 +9,7 @@ from flare.proto.h1 import H1Limits
 from flare.proto.h2.h2_limits import H2Limits
 from flare.runtime.backend import BackendKind
 
+from .http2_config import Http2Config
 from .records.log import AccessLog, LogSink
 
 # Far from where sums overflow; in milliseconds 24 days.
@@ -165,6 +166,8 @@ struct ServerConfig(Copyable, Movable):
     """
     var access_log: Optional[AccessLog]
     """The destination of a record for each request; none by default."""
+    var http2: Http2Config
+    """The limits on clients of HTTP/2."""
 
     def __init__(
         out self,
@@ -197,6 +200,7 @@ struct ServerConfig(Copyable, Movable):
         backend: BackendKind = BackendKind.AUTOMATIC,
         log: LogSink = LogSink.standard_error(),
         access_log: Optional[AccessLog] = None,
+        var http2: Http2Config = Http2Config(),
     ):
         """Creates a configuration. Omitted arguments have their defaults.
 
@@ -237,6 +241,7 @@ struct ServerConfig(Copyable, Movable):
             backend: The kernel interface.
             log: The destination of the server's own messages.
             access_log: The destination of a record for each request.
+            http2: The limits on clients of HTTP/2.
         """
         self.max_header_size = max_header_size
         self.max_header_fields = max_header_fields
@@ -266,6 +271,7 @@ struct ServerConfig(Copyable, Movable):
         self.backend = backend
         self.log = log
         self.access_log = access_log
+        self.http2 = http2^
 
     def first_problem(self) -> Optional[ConfigProblem]:
         """Returns the first value that is invalid or contradicts another.
@@ -319,6 +325,9 @@ struct ServerConfig(Copyable, Movable):
             return ConfigProblem(
                 "max_buffered_octets", "must be at least twice max_body_size"
             )
+        var bad_field = self.http2.first_bad_field()
+        if bad_field != "":
+            return ConfigProblem(bad_field, "is out of its bounds")
         if self.backend == BackendKind.SIMULATED:
             return ConfigProblem(
                 "backend", "must be a kernel interface: simulated is for tests"
@@ -383,7 +392,7 @@ struct ServerConfig(Copyable, Movable):
         Returns:
             Its limits.
         """
-        var limits = H2Limits()
+        var limits = self.http2.limits()
         limits.head.section_octets_max = self.max_header_size
         limits.head.lines_max = self.max_header_fields
         return limits

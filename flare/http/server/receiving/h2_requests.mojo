@@ -47,9 +47,6 @@ from ..transport.worker_state import worker_of
 
 # While more is unsent, no frames are read: they may ask for more.
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
-comptime UNSENT_CONTENT_OCTETS_MAX = 1 << 20
-"""While the responses of a connection hold more memory, no further handler
-starts."""
 comptime _LAST_ID = (1 << 31) - 1
 # How long after the first announcement a client may begin streams, because it
 # may not have received it.
@@ -127,14 +124,18 @@ def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
     _set_exchange(c, event.slot, x)
     begin_exchange(x)
     x[].content.is_complete = event.ends
-    if c[].h2.unsafe_value()[].drain != Drain.NONE:
+    ref h2 = c[].h2.unsafe_value()[]
+    h2.requests += 1
+    if h2.requests == w[].config.http2.max_requests:
+        go_away_h2(c)
+    if h2.drain != Drain.NONE:
         _finish_drain_if_late(c)
     if event.status != 0:
         _refuse_head(c, x, event.status)
-    elif c[].h2.unsafe_value()[].unsent_octets > UNSENT_CONTENT_OCTETS_MAX:
+    elif _has_much_unsent(c):
         # Its stream stays open. To refuse it would be no help: frames are read
         # all the same, because they may open windows.
-        c[].h2.unsafe_value()[].waiting += 1
+        h2.waiting += 1
     else:
         _start(c, x)
 
@@ -146,6 +147,14 @@ def _start(c: PointerTo[ConnectionState], x: Exchange):
         finish_h2_exchange(c, x)
 
 
+@always_inline
+def _has_much_unsent(c: PointerTo[ConnectionState]) -> Bool:
+    return (
+        c[].h2.unsafe_value()[].unsent_octets
+        > worker_of(c)[].config.http2.max_unsent_octets
+    )
+
+
 @no_inline
 def _start_waiting(c: PointerTo[ConnectionState]):
     """Starts requests that waited until less content was unsent."""
@@ -154,7 +163,7 @@ def _start_waiting(c: PointerTo[ConnectionState]):
     while (
         slot < len(h2.streams)
         and h2.waiting > 0
-        and h2.unsent_octets <= UNSENT_CONTENT_OCTETS_MAX
+        and not _has_much_unsent(c)
         and c[].stage == Stage.OPEN
     ):
         var x = h2.streams[slot].exchange

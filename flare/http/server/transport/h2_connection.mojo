@@ -99,6 +99,8 @@ struct H2Connection(Movable):
     """The state of the protocol."""
     var streams: List[StreamSide]
     """The streams, by the slots of the machine."""
+    var requests: Int
+    """How many requests the connection has carried."""
     var unsent_count: Int
     """How many responses have content that was not sent."""
     var unsent_octets: Int
@@ -121,6 +123,7 @@ struct H2Connection(Movable):
         """
         self.state = H2State(limits)
         self.streams = []
+        self.requests = 0
         self.unsent_count = 0
         self.unsent_octets = 0
         self.waiting = 0
