@@ -23,6 +23,14 @@ _RECEIVE_OCTETS = 1 << 18
 CANCEL = 8
 
 
+# After GOAWAY, the library hears no more, although more is said: the answers of
+# requests before it.
+h2.connection.H2ConnectionStateMachine._transitions[
+    h2.connection.ConnectionState.CLIENT_OPEN,
+    h2.connection.ConnectionInputs.RECV_GOAWAY,
+] = (None, h2.connection.ConnectionState.CLIENT_OPEN)
+
+
 class GoneError(Exception):
     """Says that the peer ended the connection."""
 
@@ -238,10 +246,6 @@ class H2Client:
     def _take(self, event):
         if isinstance(event, h2.events.ConnectionTerminated):
             self.goaways.append((event.last_stream_id, event.error_code))
-            # More is said after a first GOAWAY, and the library hears no more.
-            self.machine.state_machine.state = (
-                h2.connection.ConnectionState.CLIENT_OPEN
-            )
             return
         if isinstance(event, h2.events.PingAckReceived):
             self.pongs += 1
