@@ -71,7 +71,7 @@ def test_octets_may_arrive_one_by_one() raises:
             else:
                 seen += "h"
     assert_equal(seen, "habc1")
-    assert_equal(scene.state[].streams[0].held_octets, 3)
+    assert_equal(scene.state[].streams[0].receiving.held, 3)
 
 
 def test_a_block_in_pieces_is_one_head() raises:
@@ -120,7 +120,7 @@ def test_credit_returns_when_content_is_taken() raises:
     assert_equal(scene.sent(), "")
     # Half of the window of the stream is due now.
     scene.machine().release(slot, 1, scene.output)
-    assert_equal(scene.sent(), "WINDOW:0:1:32768")
+    assert_equal(scene.sent(), "WINDOW:0:1:32768 PING:0:0:8")
     # A frame and a half more than there is room for.
     scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
     scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
@@ -136,6 +136,40 @@ def test_credit_returns_when_content_is_taken() raises:
     assert_equal(
         scene.state[].window.receive + scene.state[].window.due, 1 << 20
     )
+
+
+def test_windows_grow_if_they_hold_the_peer_back() raises:
+    # A peer that fills its window within a round trip, and one that does not.
+    for row in range(2):
+        var scene = MachineScene()
+        scene.request(1, POST, ends=False)
+        var slot = scene.next().slot
+        var machine = scene.machine()
+        scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
+        scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
+        for _ in range(2):
+            machine.release(slot, scene.next().length, scene.output)
+        assert_equal(scene.sent(), "WINDOW:0:1:32768 PING:0:0:8")
+        for _ in range(3 if row == 0 else 2):
+            scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
+            machine.release(slot, scene.next().length, scene.output)
+        # Another PING does not begin meanwhile.
+        scene.frame(6, 1, 0, List[UInt8]("flare-bw".as_bytes()))
+        var kind = scene.next().kind
+        if row == 1:
+            assert_equal(kind, H2Event.NEED_OCTETS)
+            continue
+        assert_equal(kind, H2Event.WINDOW_SMALL)
+        scene.output[].clear()
+        assert_equal(machine.grow_windows(scene.output), 1 << 20)
+        assert_equal(machine.grown_octets(), 1 << 20)
+        assert_equal(scene.sent(), "WINDOW:0:0:1048576")
+        # The stream follows.
+        scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
+        machine.release(slot, scene.next().length, scene.output)
+        assert_equal(scene.sent(), "WINDOW:0:1:98304 PING:0:0:8")
+        ref receiving = scene.state[].streams[slot].receiving
+        assert_equal(Int(receiving.window), 131_072)
 
 
 def test_content_waits_for_both_windows() raises:

@@ -2,7 +2,6 @@
 
 from flare.core import Buffer, PointerTo
 
-from .flow_control import append_window_update
 from .frame import H2FrameType, append_frame_header, append_uint32
 from .h2_state import DEFAULT_WINDOW, H2State
 from .settings import (
@@ -10,6 +9,7 @@ from .settings import (
     append_setting,
     append_settings_header,
 )
+from .window_update import append_window_update
 
 comptime PING_OCTETS = 8
 """The payload of a PING (section 6.7)."""

@@ -2,9 +2,10 @@
 
 from flare.core import Buffer, PointerTo
 
-from .frame import H2FrameType, append_frame_header, append_uint32
+from .window_update import append_window_update
 from .h2_error import H2Code, H2Error
 from .h2_state import H2State
+from .window_growth import begin_probe
 from .settings import WINDOW_MAX
 from .stream_state import H2StreamState
 from .stream_table import H2Stream
@@ -27,6 +28,7 @@ def return_credit(
         append_window_update(0, window.due, output)
         window.receive += window.due
         window.due = 0
+        begin_probe(state, output)
 
 
 def return_stream_credit(
@@ -47,11 +49,18 @@ def return_stream_credit(
     """
     ref stream = state[].streams[slot]
     if may_receive(stream):
-        stream.due_octets += Int32(octets)
-        if Int(stream.due_octets) >= state[].limits.stream_window_octets // 2:
-            append_window_update(Int(stream.id), Int(stream.due_octets), output)
-            stream.receive_window += stream.due_octets
-            stream.due_octets = 0
+        ref receiving = stream.receiving
+        receiving.due += Int32(octets)
+        if receiving.due >= receiving.window_max // 2:
+            # The windows may have grown since.
+            receiving.due += (
+                Int32(state[].window.stream_max) - receiving.window_max
+            )
+            receiving.window_max = Int32(state[].window.stream_max)
+            append_window_update(Int(stream.id), Int(receiving.due), output)
+            receiving.window += receiving.due
+            receiving.due = 0
+            begin_probe(state, output)
     return_credit(state, octets, output)
 
 
@@ -85,20 +94,6 @@ def may_send(stream: H2Stream) -> Bool:
         stream.state == H2StreamState.OPEN
         or stream.state == H2StreamState.HALF_CLOSED_REMOTE
     )
-
-
-def append_window_update(
-    stream_id: Int, increment: Int, output: PointerTo[Buffer]
-):
-    """Writes a frame that widens a window.
-
-    Args:
-        stream_id: The stream; 0 for the connection.
-        increment: By how many octets; 1 to 2^31-1.
-        output: The destination.
-    """
-    append_frame_header(4, H2FrameType.WINDOW_UPDATE, 0, stream_id, output)
-    append_uint32(UInt32(increment), output)
 
 
 def reschedule(state: PointerTo[H2State], slot: Int):

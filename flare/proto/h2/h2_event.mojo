@@ -24,7 +24,10 @@ struct H2Event(TrivialRegisterPassable):
     """The peer begins no more streams, and processes none above
     `stream_id`."""
     comptime PONG: UInt8 = 6
-    """The peer has answered a PING."""
+    """The peer has answered a PING of the owner."""
+    comptime WINDOW_SMALL: UInt8 = 7
+    """The windows of received content hold the peer back. The owner may grow
+    them."""
 
     var kind: UInt8
     """One of the constants."""

@@ -32,6 +32,7 @@ from .outgoing_heads import (
 from .plain_answer import send_plain_response
 from .stream_ends import forget_stream, reset_stream
 from .stream_state import H2StreamState
+from .window_growth import grow_windows
 
 
 @fieldwise_init
@@ -313,8 +314,28 @@ struct H2Machine(TrivialRegisterPassable):
             octets: The number of octets; no more than were reported.
             output: The destination of frames.
         """
-        self.state[].streams[slot].held_octets -= Int32(octets)
+        self.state[].streams[slot].receiving.held -= Int32(octets)
         return_stream_credit(self.state, slot, octets, output)
+
+    def grow_windows(self, output: PointerTo[Buffer]) -> Int:
+        """Widens the windows of received content, after `WINDOW_SMALL`.
+
+        Args:
+            output: The destination of a frame.
+
+        Returns:
+            By how many octets the window of the connection grew.
+        """
+        return grow_windows(self.state, output)
+
+    def grown_octets(self) -> Int:
+        """Returns by how much the window of the connection has grown.
+
+        Returns:
+            The octets.
+        """
+        ref s = self.state[]
+        return s.window.receive_max - s.limits.connection_window_octets
 
     def held_octets(self, slot: Int) -> Int:
         """Returns how much content was reported and not released.
@@ -325,7 +346,7 @@ struct H2Machine(TrivialRegisterPassable):
         Returns:
             The number of octets.
         """
-        return Int(self.state[].streams[slot].held_octets)
+        return Int(self.state[].streams[slot].receiving.held)
 
     def reset(self, slot: Int, code: UInt32, output: PointerTo[Buffer]):
         """Ends a stream at once. Its owner still forgets it.

@@ -77,6 +77,16 @@ struct DataFrame(Movable):
         self.ends = False
 
 
+@fieldwise_init
+struct WindowProbe(TrivialRegisterPassable):
+    """A measurement of how much content arrives within a round trip."""
+
+    var is_open: Bool
+    """Whether the peer has yet to answer a PING."""
+    var octets: Int
+    """The content that has arrived since."""
+
+
 struct ConnectionWindow(Movable):
     """The windows that all streams share."""
 
@@ -86,21 +96,28 @@ struct ConnectionWindow(Movable):
     """How much content the peer may still send."""
     var receive_max: Int
     """How much it may send if all content was taken."""
+    var stream_max: Int
+    """How much content it may send on one stream, in the same case."""
     var due: Int
     """Content that was taken, and for which the peer has no new window yet."""
+    var probe: WindowProbe
+    """The measurement whether the windows are too small."""
     var has_sent: Bool
     """Whether content was sent since the peer last widened the window."""
 
-    def __init__(out self, receive_max: Int):
+    def __init__(out self, receive_max: Int, stream_max: Int):
         """Creates the windows of a new connection.
 
         Args:
             receive_max: The window that the peer gets with the first settings.
+            stream_max: The window that each stream begins with.
         """
         self.send = DEFAULT_WINDOW
         self.receive = receive_max
         self.receive_max = receive_max
+        self.stream_max = stream_max
         self.due = 0
+        self.probe = WindowProbe(False, 0)
         self.has_sent = False
 
 
@@ -227,7 +244,9 @@ struct H2State(Movable):
         self.streams = H2StreamTable(limits.streams_max)
         self.ids = StreamIds()
         self.schedule = H2Schedule()
-        self.window = ConnectionWindow(limits.connection_window_octets)
+        self.window = ConnectionWindow(
+            limits.connection_window_octets, limits.stream_window_octets
+        )
         self.encoder = HpackEncoder()
         self.early_priority = EarlyPriority(0, H2Priority())
         self.meters = PeerMeters(limits)

@@ -48,6 +48,7 @@ def begin_content(
     var content = payload_of(header, payload)
     # Padding counts too (section 6.9.1).
     s.window.receive -= header.length
+    s.window.probe.octets += header.length
     if s.window.receive < 0:
         raise H2Error.connection(
             H2Code.FLOW_CONTROL_ERROR, "the connection's window is exceeded"
@@ -70,8 +71,8 @@ def begin_content(
         if verdict == FrameVerdict.CLOSED_STREAM:
             code = H2Code.STREAM_CLOSED
         else:
-            s.streams[slot].receive_window -= Int32(header.length)
-            if s.streams[slot].receive_window < 0:
+            s.streams[slot].receiving.window -= Int32(header.length)
+            if s.streams[slot].receiving.window < 0:
                 code = H2Code.FLOW_CONTROL_ERROR
         if code != H2Code.NO_ERROR:
             event = break_stream(reading, slot, code)
@@ -126,7 +127,7 @@ def _take_content(
     ref s = reading.state[]
     var slot = s.input.data.slot
     ref stream = s.streams[slot]
-    stream.held_octets += Int32(count)
+    stream.receiving.held += Int32(count)
     if stream.content_left >= 0:
         stream.content_left -= count
         # The announced length must be that of all frames (section 8.1.1).

@@ -1,6 +1,6 @@
 """Reads frames, and turns them into events (RFC 9113 sections 4 to 6)."""
 
-from flare.core import PointerTo
+from flare.core import PointerTo, equals
 
 from .flow_control import reschedule, widen_streams
 from .frame import (
@@ -24,6 +24,7 @@ from .settings import WINDOW_MAX, append_settings_ack, updated_settings
 from .stream_ends import break_stream, count_glitch, count_reset, end_by_peer
 from .stream_lookup import state_of_stream
 from .stream_state import FRAME_TYPES, FrameVerdict, frame_verdict
+from .window_growth import PROBE, end_probe
 
 comptime _PING_OCTETS = 8
 comptime _GOAWAY_OCTETS_MIN = 8
@@ -259,7 +260,13 @@ def _take_ping(
             H2Code.FRAME_SIZE_ERROR, "PING has another length"
         )
     if header.has(H2Flag.ACK):
-        return H2Event.of(H2Event.PONG)
+        if not equals(payload, PROBE.as_bytes()):
+            return H2Event.of(H2Event.PONG)
+        return H2Event.of(
+            H2Event.WINDOW_SMALL if end_probe(
+                reading.state
+            ) else H2Event.NEED_OCTETS
+        )
     count_glitch(reading.state, reading.now_ms)
     append_frame_header(
         _PING_OCTETS, H2FrameType.PING, H2Flag.ACK, 0, reading.output

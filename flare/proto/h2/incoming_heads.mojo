@@ -15,6 +15,7 @@ from .settings import WINDOW_MAX
 from .stream_ends import break_stream, count_glitch, refuse_stream
 from .stream_lookup import state_of_stream
 from .stream_state import FrameVerdict, H2StreamState, frame_verdict
+from .stream_table import StreamReceiving
 from .trailer_reader import decode_for_table
 
 # A request makes up for a few frames without a use, such as windows for a
@@ -173,7 +174,7 @@ def _take_request(
         H2StreamState.HALF_CLOSED_REMOTE if ends else H2StreamState.OPEN
     )
     stream.send_window = Int32(s.peer.window_octets)
-    stream.receive_window = Int32(s.limits.stream_window_octets)
+    stream.receiving = StreamReceiving(s.limits.stream_window_octets)
     stream.content_left = head.content_length
     stream.turn.urgency = s.input.heads.priority.urgency
     stream.turn.is_incremental = s.input.heads.priority.is_incremental

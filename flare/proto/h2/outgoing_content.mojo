@@ -112,11 +112,11 @@ def count_content(
         H2Error: If the content would be longer than that.
     """
     ref stream = state[].streams[slot]
-    if stream.response.left < 0:
+    if stream.send_left < 0:
         return
-    if octets > stream.response.left:
+    if octets > stream.send_left:
         raise H2Error.local("the content exceeds its Content-Length")
-    stream.response.left -= octets
+    stream.send_left -= octets
 
 
 def is_content_short(state: PointerTo[H2State], slot: Int) -> Bool:
@@ -130,7 +130,7 @@ def is_content_short(state: PointerTo[H2State], slot: Int) -> Bool:
         True if less than the Content-Length was counted.
     """
     ref stream = state[].streams[slot]
-    return stream.response.left > 0 and not stream.response.is_bodiless
+    return stream.send_left > 0 and not stream.response.is_bodiless
 
 
 def send_end(state: PointerTo[H2State], slot: Int, output: PointerTo[Buffer]):

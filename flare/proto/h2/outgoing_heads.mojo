@@ -90,7 +90,7 @@ def send_response_head(
     stream.response.is_answered = True
     _prioritize(state, slot, fields)
     stream.response.is_bodiless = is_bodiless
-    stream.response.left = stated
+    stream.send_left = stated
     var ends = is_bodiless or stated == 0
     append_head(
         state,

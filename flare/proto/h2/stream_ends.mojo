@@ -167,5 +167,5 @@ def forget_stream(
         reset_stream(state, slot, H2Code.INTERNAL_ERROR, output)
     if s.streams[slot].state == H2StreamState.RESET:
         s.meters.recent_resets.note(Int(s.streams[slot].id))
-    return_credit(state, Int(s.streams[slot].held_octets), output)
+    return_credit(state, Int(s.streams[slot].receiving.held), output)
     s.streams.remove(slot)

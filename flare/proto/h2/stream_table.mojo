@@ -35,11 +35,31 @@ struct StreamTurn(TrivialRegisterPassable):
         self.is_scheduled = False
 
 
+@fieldwise_init
+struct StreamReceiving(TrivialRegisterPassable):
+    """The window of content that is received on a stream."""
+
+    var window: Int32
+    """How much content the peer may still send."""
+    var window_max: Int32
+    """How much it may send if all content was taken."""
+    var due: Int32
+    """Content that was taken, and for which the peer has no new window yet."""
+    var held: Int32
+    """Content that was reported to the owner, and that it has not taken."""
+
+    def __init__(out self, window: Int):
+        """Creates the state before the first content.
+
+        Args:
+            window: How much content the peer may send.
+        """
+        self = Self(Int32(window), Int32(window), 0, 0)
+
+
 struct StreamResponse(TrivialRegisterPassable):
     """The progress of the response that is sent on a stream."""
 
-    var left: Int
-    """How much content was announced and not sent; -1 if no length was."""
     var is_answered: Bool
     """Whether its final head was sent."""
     var is_head_request: Bool
@@ -49,7 +69,6 @@ struct StreamResponse(TrivialRegisterPassable):
 
     def __init__(out self):
         """Creates the state before the head."""
-        self.left = -1
         self.is_answered = False
         self.is_head_request = False
         self.is_bodiless = False
@@ -61,6 +80,9 @@ struct H2Stream(ImplicitlyCopyable, Movable):
     var content_left: Int
     """How much content the peer has announced and not sent; -1 if it has
     announced no length."""
+    var send_left: Int
+    """How much content this end has announced and not sent; -1 if it has
+    announced no length."""
     var queued_octets: Int
     """How much content its owner has ready to be sent."""
     var id: UInt32
@@ -68,12 +90,8 @@ struct H2Stream(ImplicitlyCopyable, Movable):
     var send_window: Int32
     """How much content the peer accepts; may be negative after a change of
     settings (RFC 9113 section 6.9.2)."""
-    var receive_window: Int32
-    """How much content the peer may still send."""
-    var due_octets: Int32
-    """Content that was taken, and for which the peer has no new window yet."""
-    var held_octets: Int32
-    """Content that was reported to the owner, and that it has not taken."""
+    var receiving: StreamReceiving
+    """The window of content that is received."""
     var state: UInt8
     """Its state, one of `H2StreamState`."""
     var turn: StreamTurn
@@ -86,12 +104,11 @@ struct H2Stream(ImplicitlyCopyable, Movable):
     def __init__(out self):
         """Creates a free slot."""
         self.content_left = -1
+        self.send_left = -1
         self.queued_octets = 0
         self.id = 0
         self.send_window = 0
-        self.receive_window = 0
-        self.due_octets = 0
-        self.held_octets = 0
+        self.receiving = StreamReceiving(0)
         self.state = H2StreamState.IDLE
         self.turn = StreamTurn()
         self.response = StreamResponse()

@@ -4,7 +4,12 @@ from flare.core import PointerTo
 from flare.http.exchange import Exchange
 
 from ..transport.connection_state import ConnectionState
-from .request_content import gathers_content, held_octets, is_favoured
+from .request_content import (
+    gathers_content,
+    held_octets,
+    is_favoured,
+    reads_in_large,
+)
 
 
 def has_request(c: PointerTo[ConnectionState]) -> Bool:
@@ -75,6 +80,18 @@ def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
         True if a request does.
     """
     return Bool(_find[is_favoured](c))
+
+
+def any_reads_in_large(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a handler reads long content piece by piece.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True if a request does.
+    """
+    return Bool(_find[reads_in_large](c))
 
 
 def first_to_favour(c: PointerTo[ConnectionState]) -> Int:

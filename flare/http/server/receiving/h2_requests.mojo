@@ -19,6 +19,7 @@ from ..exchange.lifecycle import (
     end_handler,
     start_handler,
 )
+from ..exchange.of_connection import any_reads_in_large
 from ..exchange.poison import poison_views
 from ..exchange.record import answer
 from ..exchange.request_content import (
@@ -38,6 +39,7 @@ from ..sending.h2_responses import (
     reset_h2,
     side_of,
 )
+from ..transport.buffered import is_short_of_room
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.h2_connection import Drain, H2Connection, StreamSide
 from ..transport.outbox import output_of
@@ -47,6 +49,8 @@ from ..transport.worker_state import worker_of
 
 # While more is unsent, no frames are read: they may ask for more.
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
+# By how much the windows of all connections of a worker may grow.
+comptime _GROWN_OCTETS_MAX = 256 << 20
 comptime _LAST_ID = (1 << 31) - 1
 # How long after the first announcement a client may begin streams, because it
 # may not have received it.
@@ -238,10 +242,20 @@ def _take_other(c: PointerTo[ConnectionState], event: H2Event):
         _take_trailers(c, event)
     elif event.kind == H2Event.RESET:
         _end_stream(c, event.slot)
+    elif event.kind == H2Event.WINDOW_SMALL:
+        _grow_windows(c)
     elif event.kind == H2Event.PONG:
         # The client has received the first GOAWAY, and all that it had sent
         # before has arrived.
         _finish_drain(c)
+
+
+def _grow_windows(c: PointerTo[ConnectionState]):
+    ref budget = worker_of(c)[].budget
+    if budget.grown_octets < _GROWN_OCTETS_MAX and not is_short_of_room(
+        worker_of(c)
+    ):
+        budget.grown_octets += h2_machine(c).grow_windows(output_of(c))
 
 
 def _take_trailers(c: PointerTo[ConnectionState], event: H2Event):
@@ -483,7 +497,12 @@ def h2_receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
     Returns:
         The request of its window.
     """
-    return ReceiveWish(len(window(c)) >= READ_AHEAD_OCTETS, False, False, False)
+    return ReceiveWish(
+        len(window(c)) >= READ_AHEAD_OCTETS,
+        c[].running > 0 and any_reads_in_large(c),
+        False,
+        False,
+    )
 
 
 def free_h2(c: PointerTo[ConnectionState]):
@@ -500,6 +519,7 @@ def free_h2(c: PointerTo[ConnectionState]):
             worker_of(c)[].give_exchange(
                 h2.streams[slot].exchange.unsafe_value()
             )
+    worker_of(c)[].budget.grown_octets -= h2_machine(c).grown_octets()
     heap_destroy(c[].h2.unsafe_value())
     c[].h2 = None
 

@@ -22,6 +22,8 @@ struct OctetBudget(Movable):
     var charged: Int
     """The memory of connections besides the output buffers of the usual size.
     """
+    var grown_octets: Int
+    """By how much the windows of HTTP/2 have grown."""
     var waiting: List[SlotHandle]
     """Connections that wait for room, the longest waiting first. One that has
     continued or ended meanwhile may still be in the list.
@@ -51,6 +53,7 @@ struct OctetBudget(Movable):
         self.octets_max = octets_max
         self.overfull_octets = octets_max + octets_max // 4
         self.charged = 0
+        self.grown_octets = 0
         self.waiting = List[SlotHandle]()
         self.favoured = SlotHandle(0, 0)
         self.favoured_request = 0
