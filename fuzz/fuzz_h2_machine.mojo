@@ -9,6 +9,7 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.proto.h2.frame import (
     FRAME_HEADER_OCTETS,
+    H2Flag,
     H2FrameType,
     read_frame_header,
 )
@@ -283,12 +284,15 @@ struct _Owner(Movable):
 
 def _describe(octets: Span[mut=False, UInt8, _], mut text: String):
     """Writes all frames but those of windows, which depend on the pieces: credit
-    is returned when half a window is due."""
+    is returned when a part of a window is due."""
     var at = 0
     while at < len(octets):
         var header = read_frame_header(octets, at)
         var end = at + FRAME_HEADER_OCTETS + header.length
-        if header.kind != H2FrameType.WINDOW_UPDATE:
+        var is_probe = header.kind == H2FrameType.PING and not header.has(
+            H2Flag.ACK
+        )
+        if header.kind != H2FrameType.WINDOW_UPDATE and not is_probe:
             for i in range(at, end):
                 text.write(" ", octets[i])
         at = end

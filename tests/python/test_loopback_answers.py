@@ -63,14 +63,19 @@ class Routes:
             options += ["--cacert", certificates() / "ca.pem"]
         else:
             url = f"http://127.0.0.1:{place}"
+        for version, start in (
+            ("--http1.1", b"HTTP/1.1 200 OK\r\n"),
+            # By ALPN, if the connection has TLS.
+            ("--http2-prior-knowledge", b"HTTP/2 200 \r\n"),
+        ):
+            finished = subprocess.run(
+                [curl, *options, version, "-i", f"{url}/users/7"],
+                capture_output=True, check=True,
+            )
+            self.assertTrue(finished.stdout.startswith(start))
+            self.assertTrue(finished.stdout.endswith(b"\r\n\r\nuser 7"))
         finished = subprocess.run(
-            [curl, *options, "-i", f"{url}/users/7"],
-            capture_output=True, check=True,
-        )
-        self.assertTrue(finished.stdout.startswith(b"HTTP/1.1 200 OK\r\n"))
-        self.assertTrue(finished.stdout.endswith(b"\r\n\r\nuser 7"))
-        finished = subprocess.run(
-            [curl, *options, "-H", "Transfer-Encoding: chunked",
+            [curl, *options, "--http1.1", "-H", "Transfer-Encoding: chunked",
              "-H", "Expect: 100-continue", "--data-binary", "@-", f"{url}/echo"],
             input=pattern(300_000), capture_output=True, check=True,
         )

@@ -268,6 +268,27 @@ class Exchanges:
 
 
 @on_each_transport
+class OnlyHttp1:
+    """Knocks at a port that does not speak HTTP/2."""
+
+    options = ("--http1",)
+
+    def test_the_preface_is_refused(self):
+        if self.transport == "tls":
+            return
+        with self.subject.connect() as client:
+            client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            self.assertEqual(client.answer().status, 505)
+
+    def test_a_preface_after_a_request_is_refused(self):
+        with self.subject.connect() as client:
+            client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual(client.answer().body, b"hello")
+            client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            self.assertEqual(client.answer().status, 505)
+
+
+@on_each_transport
 class Limits:
     """Does what exhausts a time or a bound."""
 

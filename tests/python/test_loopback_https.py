@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.client import Client  # noqa: E402
+from loopback.h2_client import H2Client  # noqa: E402
 from loopback.programs import (  # noqa: E402
     find_program,
     without_libraries,
@@ -166,9 +167,11 @@ class Agreement:
             context.set_ciphers("ALL:@SECLEVEL=0")
             self.assertIn("PROTOCOL_VERSION", self.refuses(context).upper())
 
-    def test_the_protocol_inside_is_http_1_1(self):
+    def test_the_protocol_inside_is_the_best_that_is_offered(self):
+        with H2Client(self.subject) as client:
+            self.assertEqual(client.ask("GET", "/").body, b"hello")
         for offered, agreed in (
-            (["h2", "http/1.1"], "http/1.1"),
+            (["h3", "http/1.1"], "http/1.1"),
             (["http/1.0"], "http/1.0"),
             ([], None),
         ):
@@ -183,7 +186,7 @@ class Agreement:
 
     def test_a_client_that_offers_only_others_is_refused(self):
         context = client_context()
-        context.set_alpn_protocols(["h2"])
+        context.set_alpn_protocols(["h3"])
         self.assertIn("application protocol", self.refuses(context))
 
     def test_the_certificate_is_chosen_by_the_name_that_is_asked_for(self):

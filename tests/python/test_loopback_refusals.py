@@ -97,7 +97,7 @@ ROWS = [
     # Request lines (RFC 9112 section 3).
     ("HTTP/0.9", b"GET /raise\r\n\r\n", 400),
     ("HTTP/2.0", with_line(b"GET /raise HTTP/2.0"), 505),
-    ("the preface of HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    ("nearly the preface of HTTP/2", b"PRI * HTTP/2.1\r\n\r\nSM\r\n\r\n", 505),
     ("small letters", with_line(b"GET /raise http/1.1"), 400),
     ("junk version", with_line(b"GET /raise HTTP/1"), 400),
     ("two digits", with_line(b"GET /raise HTTP/1.10"), 400),

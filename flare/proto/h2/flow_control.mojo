@@ -10,6 +10,10 @@ from .settings import WINDOW_MAX
 from .stream_state import H2StreamState
 from .stream_table import H2Stream
 
+comptime CREDIT_SHARE = 4
+"""The part of a window that may be due. It is as good as closed to the peer, for
+which only the rest is of use."""
+
 
 def return_credit(
     state: PointerTo[H2State], octets: Int, output: PointerTo[Buffer]
@@ -19,12 +23,12 @@ def return_credit(
     Args:
         state: The connection.
         octets: The number of octets.
-        output: The destination of a frame, which follows when half a window is
-            due.
+        output: The destination of a frame, which follows when a quarter of a
+            window is due.
     """
     ref window = state[].window
     window.due += octets
-    if window.due >= window.receive_max // 2:
+    if window.due >= window.receive_max // CREDIT_SHARE:
         append_window_update(0, window.due, output)
         window.receive += window.due
         window.due = 0
@@ -44,14 +48,14 @@ def return_stream_credit(
         state: The connection.
         slot: The slot of the stream.
         octets: The number of octets.
-        output: The destination of frames, which follow when half a window is
-            due.
+        output: The destination of frames, which follow when a quarter of a
+            window is due.
     """
     ref stream = state[].streams[slot]
     if may_receive(stream):
         ref receiving = stream.receiving
         receiving.due += Int32(octets)
-        if receiving.due >= receiving.window_max // 2:
+        if receiving.due >= receiving.window_max // CREDIT_SHARE:
             # The windows may have grown since.
             receiving.due += (
                 Int32(state[].window.stream_max) - receiving.window_max

@@ -83,8 +83,10 @@ struct WindowProbe(TrivialRegisterPassable):
 
     var is_open: Bool
     """Whether the peer has yet to answer a PING."""
+    var has_begun: Bool
+    """Whether it has ever been asked."""
     var octets: Int
-    """The content that has arrived since."""
+    """The content that has arrived since its last answer."""
 
 
 struct ConnectionWindow(Movable):
@@ -117,7 +119,7 @@ struct ConnectionWindow(Movable):
         self.receive_max = receive_max
         self.stream_max = stream_max
         self.due = 0
-        self.probe = WindowProbe(False, 0)
+        self.probe = WindowProbe(False, False, 0)
         self.has_sent = False
 
 

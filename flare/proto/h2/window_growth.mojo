@@ -1,9 +1,10 @@
 """Widens the windows of content that is received, where a peer needs that.
 
 A window bounds how much content arrives within a round trip. The machine asks the
-peer for an answer (PING) when half a window was taken. If about a whole window
-has arrived until the answer, and the owner keeps up with it, the window holds the
-peer back.
+peer for an answer (PING) when it widens a window again, unless one is due. If half
+a window or more arrives from one answer to the next, and the owner keeps up with
+it, the window is too small. A slow peer sends a quarter of a window before the
+next question, and little more.
 """
 
 from flare.core import Buffer, PointerTo
@@ -12,7 +13,7 @@ from .frame import H2FrameType, append_frame_header
 from .h2_state import H2State
 from .window_update import append_window_update
 
-comptime STREAM_WINDOW_MAX = 4 << 20
+comptime STREAM_WINDOW_MAX = 8 << 20
 """The widest window of a stream."""
 comptime CONNECTION_WINDOW_MAX = 16 << 20
 """The widest window of a connection."""
@@ -32,7 +33,9 @@ def begin_probe(state: PointerTo[H2State], output: PointerTo[Buffer]):
     if window.probe.is_open or window.stream_max >= STREAM_WINDOW_MAX:
         return
     window.probe.is_open = True
-    window.probe.octets = 0
+    if not window.probe.has_begun:
+        window.probe.has_begun = True
+        window.probe.octets = 0
     append_frame_header(PROBE.byte_length(), H2FrameType.PING, 0, 0, output)
     output[].append(PROBE)
 
@@ -49,12 +52,11 @@ def end_probe(state: PointerTo[H2State]) -> Bool:
     ref window = state[].window
     if not window.probe.is_open:
         return False
+    var octets = window.probe.octets
     window.probe.is_open = False
+    window.probe.octets = 0
     var held = window.receive_max - window.receive - window.due
-    return (
-        window.probe.octets >= window.stream_max // 3 * 2
-        and held <= window.receive_max // 2
-    )
+    return octets >= window.stream_max // 2 and held <= window.receive_max // 2
 
 
 def grow_windows(state: PointerTo[H2State], output: PointerTo[Buffer]) -> Int:

@@ -51,6 +51,8 @@ from ..transport.worker_state import worker_of
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
 # By how much the windows of all connections of a worker may grow.
 comptime _GROWN_OCTETS_MAX = 256 << 20
+# As many streams at a time cost an idle connection no memory worth freeing.
+comptime _SLOTS_KEPT = 8
 comptime _LAST_ID = (1 << 31) - 1
 # How long after the first announcement a client may begin streams, because it
 # may not have received it.
@@ -503,6 +505,18 @@ def h2_receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
         False,
         False,
     )
+
+
+def trim_h2(c: PointerTo[ConnectionState]):
+    """Frees the memory that a connection needed for many streams at a time.
+
+    Args:
+        c: The connection.
+    """
+    ref h2 = c[].h2.unsafe_value()[]
+    if len(h2.state.streams) == 0 and h2.state.streams.slots() > _SLOTS_KEPT:
+        h2.state.streams.release_memory()
+        h2.streams = []
 
 
 def free_h2(c: PointerTo[ConnectionState]):

@@ -40,6 +40,7 @@ from .h2_requests import (
     release_all_taken,
     release_taken,
     reset_stalled,
+    trim_h2,
 )
 
 
@@ -284,6 +285,16 @@ def note_demand(x: Exchange) -> Bool:
         return True
     release_taken(x)
     return False
+
+
+def trim_streams(c: PointerTo[ConnectionState]):
+    """Frees memory that a connection has not needed lately.
+
+    Args:
+        c: The connection.
+    """
+    if c[].h2:
+        trim_h2(c)
 
 
 def drop_requests(c: PointerTo[ConnectionState]):

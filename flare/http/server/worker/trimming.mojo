@@ -14,6 +14,7 @@ from flare.sys.heap import give_free_memory_back
 from flare.sys.memory import give_pages_back
 from flare.sys.thread_cell import thread_recycler
 
+from ..receiving.protocol_input import trim_streams
 from ..transport.worker_state import WorkerState
 
 comptime _PERIOD_MS = 1000
@@ -80,6 +81,10 @@ def trim(w: PointerTo[WorkerState]) -> Bool:
     var recycler = thread_recycler()
     if recycler:
         goes_on = recycler.value().trim(_KEPT) or goes_on
+    for slot in w[].connections.handles():
+        var c = w[].connections.find(slot)
+        if c:
+            trim_streams(c.value())
     w[].connections.visit_idle_chunks(_release)
     w[].exchanges.slab.visit_idle_chunks(_release)
     return goes_on
