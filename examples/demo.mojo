@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B] [--files DIR]
+# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B] [--files DIR] [--tls-port N --certificate FILE --key FILE]
 """Serves a few routes to try a client or a load generator on."""
 
 from std.sys import argv
@@ -6,6 +6,7 @@ from std.sys import argv
 from flare.http import HttpDate, ResponseStream, StaticFiles
 from flare.prelude import *
 from flare.runtime import BackendKind, unix_seconds
+from flare.tls import TlsIdentity, TlsServerConfig
 from flare.ws import WebSocket, WsCompression, WsConnection, WsOptions
 
 comptime OCTETS_MAX = 1 << 40
@@ -108,7 +109,8 @@ def chat_page(req: Request) raises -> Response:
 
 def main() raises:
     var port, workers, backend = 8080, 1, BackendKind.AUTOMATIC
-    var files = String()
+    var files, certificate, key = String(), String(), String()
+    var tls_port = -1
     var options = argv()
     for i in range(1, len(options) - 1, 2):
         if options[i] == "--port":
@@ -121,10 +123,21 @@ def main() raises:
             backend = BackendKind.EPOLL
         elif options[i] == "--files":
             files = String(options[i + 1])
+        elif options[i] == "--tls-port":
+            tls_port = Int(options[i + 1])
+        elif options[i] == "--certificate":
+            certificate = String(options[i + 1])
+        elif options[i] == "--key":
+            key = String(options[i + 1])
         else:
             raise Error("unknown option ", options[i], " ", options[i + 1])
     if len(options) % 2 == 0 or port < 0 or port > 65535:
-        raise Error("options: --port --workers --backend --files")
+        raise Error(
+            "options: --port --workers --backend --files, and"
+            " --tls-port --certificate --key"
+        )
+    if (tls_port >= 0) != Bool(certificate) or Bool(certificate) != Bool(key):
+        raise Error("--tls-port, --certificate and --key belong together")
 
     var router = Router()
     router.get("/", home)
@@ -145,6 +158,12 @@ def main() raises:
     router.get("/ws/deflate", WebSocket(converse, sockets^))
     if files:
         router.get("/files/*path", StaticFiles(files, precompressed=True))
-    HttpServer.bind(
+    var server = HttpServer.bind(
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
-    ).serve(router^, num_workers=workers)
+    )
+    if tls_port >= 0:
+        server.listen_tls(
+            SocketAddr.any_v4(UInt16(tls_port)),
+            TlsServerConfig(TlsIdentity.files(certificate, key)),
+        )
+    server.serve(router^, num_workers=workers)

@@ -1,5 +1,6 @@
 """A naive client that judges the frames of a server's machine."""
 
+from flare.core import equals
 from flare.proto.h2.frame import (
     FRAME_HEADER_OCTETS,
     read_frame_header,
@@ -21,6 +22,10 @@ struct PeerStream(Copyable, Movable):
     """Whether the server has sent a head."""
     var has_ended: Bool
     """Whether the server has ended or reset it."""
+    var is_reset: Bool
+    """Whether the server has reset it, but not after a whole answer."""
+    var status: Int
+    """The status of the answer; 0 before it."""
 
     def __init__(out self, id: Int):
         """Creates a stream without any frame.
@@ -33,6 +38,8 @@ struct PeerStream(Copyable, Movable):
         self.sent = 0
         self.has_head = False
         self.has_ended = False
+        self.is_reset = False
+        self.status = 0
 
 
 struct H2Judge(Movable):
@@ -50,6 +57,8 @@ struct H2Judge(Movable):
     """How much content the server has sent."""
     var read: Int
     """How far the client's octets are read."""
+    var unanswered: Int
+    """How many settings the client has yet to acknowledge."""
     var goes_away: Bool
     """Whether the server has said that it goes away."""
 
@@ -62,6 +71,7 @@ struct H2Judge(Movable):
         self.sent = 0
         # Behind the preface.
         self.read = 24
+        self.unanswered = 0
         self.goes_away = False
 
     def __deinit__(deinit self):
@@ -114,6 +124,8 @@ struct H2Judge(Movable):
                 raise Error("a frame of ", header.length, " octets")
             if header.kind == 7:
                 self.goes_away = True
+            if header.kind == 4 and header.flags & 1 == 0:
+                self.unanswered += 1
             if header.stream_id == 0 or header.kind == 8:
                 continue
             self._judge_stream(
@@ -141,10 +153,12 @@ struct H2Judge(Movable):
             if len(payload) > 0:
                 self._check_windows(i)
         elif kind == 1:
-            self._decode(payload)
+            self.streams[i].status = self._decode(payload)
             self.streams[i].has_head = True
         elif kind != 3:
             raise Error("a frame of type ", kind)
+        if kind == 3 and not self.streams[i].has_ended:
+            self.streams[i].is_reset = True
         if kind == 3 or flags & 1 != 0:
             self.streams[i].has_ended = True
 
@@ -155,15 +169,49 @@ struct H2Judge(Movable):
         if stream.sent > self.initial + stream.granted:
             raise Error("the window of ", stream.id, " is exceeded")
 
-    def _decode(mut self, block: Span[mut=False, UInt8, _]) raises:
+    def has_ended(self, id: Int) -> Bool:
+        """Returns whether the server has ended or reset a stream.
+
+        Args:
+            id: The stream.
+
+        Returns:
+            True after its last frame.
+        """
+        for stream in self.streams:
+            if stream.id == id:
+                return stream.has_ended
+        return False
+
+    def stream_of(self, id: Int) -> PeerStream:
+        """Returns what arrived on a stream.
+
+        Args:
+            id: The stream.
+
+        Returns:
+            A copy.
+        """
+        for stream in self.streams:
+            if stream.id == id:
+                return stream.copy()
+        return PeerStream(id)
+
+    def _decode(mut self, block: Span[mut=False, UInt8, _]) raises -> Int:
+        """Decodes a head, and returns its status."""
+        var status = 0
         self.decoder.begin_block()
         var at = 0
         while True:
             try:
                 var field = self.decoder.next(block, at)
                 if not field:
-                    return
+                    return status
                 at = field.value().end
+                if equals(field.value().name, ":status".as_bytes()):
+                    status = 0
+                    for digit in field.value().value:
+                        status = 10 * status + Int(digit) - 48
             except e:
                 raise Error("a head: ", e.reason)
 

@@ -14,6 +14,8 @@ struct Options(Copyable):
     var port: Int
     var tls_port: Int
     var tls_check_port: Int
+    var h2_port: Int
+    var h2c_port: Int
     var data: String
     var certificates: String
     var tls_check_certificates: String
@@ -28,6 +30,8 @@ struct Options(Copyable):
             port=8080,
             tls_port=8081,
             tls_check_port=9000,
+            h2_port=8443,
+            h2c_port=8082,
             data="/data",
             certificates="/certs",
             tls_check_certificates="/certs-tls",
@@ -50,6 +54,10 @@ struct Options(Copyable):
             self.tls_port = _port(value)
         elif name == "--tls-check-port":
             self.tls_check_port = _port(value)
+        elif name == "--h2-port":
+            self.h2_port = _port(value)
+        elif name == "--h2c-port":
+            self.h2c_port = _port(value)
         elif name == "--data":
             self.data = value^
         elif name == "--certificates":

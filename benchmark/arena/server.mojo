@@ -3,8 +3,9 @@ of flare would write it.
 
 Options, each with a value: --data and --certificates are folders, --workers a
 count, --backend is io_uring or epoll, --host the IPv4 address to listen on.
---port, --tls-port and --tls-check-port take 0 for a port that the kernel
-chooses; --tls-check-certificates is the folder of the third listener.
+--port, --tls-port, --tls-check-port, --h2-port and --h2c-port take 0 for a port
+that the kernel chooses; --tls-check-certificates is the folder of the third
+listener.
 
 Prints the port of each listener, in this order, before it serves.
 """
@@ -16,11 +17,14 @@ from flare.http import (
     App,
     Compress,
     CompressionConfig,
+    HttpProtocols,
     HttpServer,
+    Listener,
     Router,
     ServerConfig,
     StaticFiles,
 )
+from flare.net import SocketAddr
 from flare.tls import TlsIdentity, TlsServerConfig
 
 from contents import echo, upload
@@ -54,6 +58,8 @@ def routes(files: String) raises -> Router[Dataset]:
     var router = Router[Dataset]()
     router.get[add]("/baseline11")
     router.post[add]("/baseline11")
+    router.get[add]("/baseline2")
+    router.post[add]("/baseline2")
     router.get("/pipeline", pipeline)
     router.get[delay]("/delay/:ms")
     router.post("/upload", upload)
@@ -91,12 +97,32 @@ def listen(options: Options) raises -> HttpServer:
             max_requests_in_flight=CONNECTIONS_MAX,
         ),
     )
-    listen_tls(server, options, options.tls_port, options.certificates)
+    comptime HTTP1: List[StaticString] = ["http/1.1"]
+    comptime HTTP2: List[StaticString] = ["h2", "http/1.1"]
     listen_tls(
         server,
-        options,
-        options.tls_check_port,
+        options.address(options.tls_port),
+        options.certificates,
+        materialize[HTTP1](),
+    )
+    listen_tls(
+        server,
+        options.address(options.tls_check_port),
         options.tls_check_certificates,
+        materialize[HTTP1](),
+    )
+    listen_tls(
+        server,
+        options.address(options.h2_port),
+        options.certificates,
+        materialize[HTTP2](),
+    )
+    server.add(
+        Listener.bind(
+            options.address(options.h2c_port),
+            backlog=BACKLOG,
+            protocols=HttpProtocols.HTTP2,
+        )
     )
     for address in server.local_addresses():
         print(address.socket_address().port, flush=True)
@@ -104,17 +130,20 @@ def listen(options: Options) raises -> HttpServer:
 
 
 def listen_tls(
-    mut server: HttpServer, options: Options, port: Int, folder: String
+    mut server: HttpServer,
+    address: SocketAddr,
+    folder: String,
+    protocols: List[StaticString],
 ) raises:
     var certificate = folder + "/server.crt"
     if not exists(certificate):
-        var text = String("no listener at port ", port, ": there is no ")
+        var text = String("no listener at port ", address.port, ": there is no ")
         print(text + certificate, file=stderr)
         return
     server.listen_tls(
-        options.address(port),
+        address,
         TlsServerConfig(
             TlsIdentity.files(certificate, folder + "/server.key"),
-            application_protocols=["http/1.1"],
+            application_protocols=[String(name) for name in protocols],
         ),
     )

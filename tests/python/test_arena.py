@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from benchmark.driver.arena import (  # noqa: E402
     page,
 )
 from loopback.client import Client  # noqa: E402
+from loopback.h2_client import H2Client  # noqa: E402
 from loopback.subject import BACKENDS, on_each_backend  # noqa: E402
 
 MIB = 1 << 20
@@ -468,19 +470,33 @@ class Listeners(unittest.TestCase):
     def test_without_certificates_a_listener_is_left_out(self):
         for backend in BACKENDS:
             arena = self.start(
-                backend, "--certificates", scratch().path, listeners=1
+                backend, "--certificates", scratch().path, listeners=2
             )
             with arena.connect() as client:
                 client.send(SUMS[0][0])
                 self.assertEqual(client.answer().body, SUMS[0][1])
             self.assertEqual(arena.stop(), 0)
             said = [x for x in arena.log() if b"no listener" in x]
-            self.assertEqual(len(said), 2, arena.log())
+            self.assertEqual(len(said), 3, arena.log())
+
+    def test_two_listeners_speak_http_2(self):
+        for backend in BACKENDS:
+            arena = self.start(backend)
+            for port, is_secure in zip(arena.ports[2:], (True, False)):
+                place = types.SimpleNamespace(place=port, secure=False)
+                context = None
+                if is_secure:
+                    context = client_context(certificates("mounted"), ["h2"])
+                with H2Client(place, context=context) as client:
+                    answer = client.ask("GET", "/baseline2?a=1&b=41")
+                    self.assertEqual(answer.body, b"42")
+                    answer = client.ask("POST", "/baseline2?a=1&b=1", body=b"5")
+                    self.assertEqual(answer.body, b"7")
 
     def test_the_third_listener_shows_its_own_certificate(self):
         own = certificates("own")
         arena = self.start(
-            BACKENDS[0], "--tls-check-certificates", own, listeners=3
+            BACKENDS[0], "--tls-check-certificates", own, listeners=5
         )
         for port, name in zip(arena.ports[1:], ("mounted", "own")):
             context = client_context(certificates(name))

@@ -103,12 +103,14 @@ def client_context(folder, protocols=("http/1.1",)):
 class Arena(Subject):
     """Is one process of the arena's server.
 
-    `ports` are those of its listeners: plain, then inside of TLS.
+    `ports` are those of its listeners: plain, inside of TLS, and those of HTTP/2,
+    inside of TLS and without.
     """
 
-    def __init__(self, backend, *options, listeners=2, folder=None):
+    def __init__(self, backend, *options, listeners=4, folder=None):
         options = ("--host", "127.0.0.1", "--port", "0", "--tls-port", "0",
-                   "--tls-check-port", "0", "--workers", "1",
+                   "--tls-check-port", "0", "--h2-port", "0",
+                   "--h2c-port", "0", "--workers", "1",
                    "--data", folder or data(),
                    "--certificates", certificates("mounted"),
                    "--tls-check-certificates", scratch().path / "absent",

@@ -65,7 +65,9 @@ def _context():
 class H2Client:
     """Is one connection to the server under test."""
 
-    def __init__(self, subject, window=WINDOW_OCTETS, settings=None):
+    def __init__(
+        self, subject, window=WINDOW_OCTETS, settings=None, context=None
+    ):
         place = subject.place
         is_unix = isinstance(place, str)
         family = socket.AF_UNIX if is_unix else socket.AF_INET
@@ -75,8 +77,9 @@ class H2Client:
         self.socket.settimeout(ANSWER_SECONDS_MAX)
         self.socket.connect(place if is_unix else ("127.0.0.1", place))
         if subject.secure:
-            self.socket = _context().wrap_socket(
-                self.socket, server_hostname=NAME
+            context = _context()
+        if context:
+            self.socket = context.wrap_socket(                self.socket, server_hostname=NAME
             )
             if self.socket.selected_alpn_protocol() != "h2":
                 raise AssertionError("the server did not choose h2")
