@@ -19,19 +19,15 @@ comptime CHAT_PAGE = """<!doctype html>
 const room = location.hash.slice(1) || "lobby";
 const list = document.querySelector("ol"), form = document.querySelector("form");
 const address = new URL("/chat/" + encodeURIComponent(room), location.href);
-address.protocol = address.protocol.replace("http", "ws");
-address.hash = "";
+address.protocol = address.protocol.replace("http", "ws"); address.hash = "";
 const show = (text) => { const line = document.createElement("li"); line.textContent = text; list.append(line); };
-let socket, wait = 100;
-function connect() {
+let socket, wait = 100; function connect() {
   socket = new WebSocket(address);
-  socket.onopen = () => { wait = 100; show("(connected)"); };
-  socket.onmessage = (event) => show(event.data);
+  socket.onopen = () => { wait = 100; show("(connected)"); }; socket.onmessage = (event) => show(event.data);
   socket.onclose = () => { setTimeout(connect, wait); wait = Math.min(2 * wait, 5000); };
 }
 form.onsubmit = (event) => { event.preventDefault(); socket.send(form.text.value); form.reset(); };
-connect();
-</script>
+connect(); </script>
 """
 
 
@@ -108,37 +104,22 @@ def chat_page(req: Request) raises -> Response:
 
 
 def main() raises:
-    var port, workers, backend = 8080, 1, BackendKind.AUTOMATIC
-    var files, certificate, key = String(), String(), String()
-    var tls_port = -1
-    var options = argv()
-    for i in range(1, len(options) - 1, 2):
-        if options[i] == "--port":
-            port = Int(options[i + 1])
-        elif options[i] == "--workers":
-            workers = Int(options[i + 1])
-        elif options[i] == "--backend" and options[i + 1] == "io_uring":
-            backend = BackendKind.IO_URING
-        elif options[i] == "--backend" and options[i + 1] == "epoll":
-            backend = BackendKind.EPOLL
-        elif options[i] == "--files":
-            files = String(options[i + 1])
-        elif options[i] == "--tls-port":
-            tls_port = Int(options[i + 1])
-        elif options[i] == "--certificate":
-            certificate = String(options[i + 1])
-        elif options[i] == "--key":
-            key = String(options[i + 1])
-        else:
-            raise Error("unknown option ", options[i], " ", options[i + 1])
-    if len(options) % 2 == 0 or port < 0 or port > 65535:
-        raise Error(
-            "options: --port --workers --backend --files, and"
-            " --tls-port --certificate --key"
-        )
-    if (tls_port >= 0) != Bool(certificate) or Bool(certificate) != Bool(key):
-        raise Error("--tls-port, --certificate and --key belong together")
-
+    var given = Dict[String, String]()
+    var words = argv()
+    for i in range(1, len(words) - 1, 2):
+        given[String(words[i])] = String(words[i + 1])
+    var port = Int(given.pop("--port", "8080"))
+    var workers, files = given.pop("--workers", "1"), given.pop("--files", "")
+    var tls_port = Int(given.pop("--tls-port", "-1"))
+    var certificate, key = given.pop("--certificate", ""), given.pop(
+        "--key", ""
+    )
+    var name = given.pop("--backend", "")
+    var backend = BackendKind.AUTOMATIC
+    if name:
+        backend = BackendKind.EPOLL if name == "epoll" else BackendKind.IO_URING
+    if len(words) % 2 == 0 or len(given) > 0 or not 0 <= port <= 65535:
+        raise Error("the first line of demo.mojo lists the options")
     var router = Router()
     router.get("/", home)
     router.get("/plaintext", short)
@@ -166,4 +147,4 @@ def main() raises:
             SocketAddr.any_v4(UInt16(tls_port)),
             TlsServerConfig(TlsIdentity.files(certificate, key)),
         )
-    server.serve(router^, num_workers=workers)
+    server.serve(router^, num_workers=Int(workers))

@@ -137,7 +137,9 @@ def listen_tls(
 ) raises:
     var certificate = folder + "/server.crt"
     if not exists(certificate):
-        var text = String("no listener at port ", address.port, ": there is no ")
+        var text = String(
+            "no listener at port ", address.port, ": there is no "
+        )
         print(text + certificate, file=stderr)
         return
     server.listen_tls(
