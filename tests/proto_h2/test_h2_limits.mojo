@@ -49,6 +49,27 @@ def test_frames_without_a_use_are_counted() raises:
     _repeated(99, 0, 0, [])
     _repeated(16, 0, 0, number(1))
     _repeated(4, 1, 0, [])
+    # Answers to no PING, and farewells.
+    _repeated(6, 1, 0, List[UInt8](length=8, fill=1))
+    _repeated(7, 0, 0, List[UInt8](length=8, fill=0))
+
+
+def test_frames_of_no_stream_are_counted() raises:
+    # Content for a stream that was reset, and streams after GOAWAY.
+    for is_content in [True, False]:
+        var limits = H2Limits()
+        limits.glitches = 20
+        var scene = MachineScene(limits)
+        scene.request(1, POST, ends=False)
+        scene.machine().forget(scene.next().slot, scene.output)
+        scene.machine().go_away(1, 0, scene.output)
+        scene.output[].clear()
+        for i in range(21):
+            if is_content:
+                scene.frame(0, 0, 1, List[UInt8](length=300, fill=1))
+            else:
+                scene.request(2 * i + 3, GET)
+        assert_equal(_code(scene), "11")
 
 
 def test_requests_pay_for_glitches() raises:

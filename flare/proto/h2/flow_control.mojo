@@ -11,8 +11,8 @@ from .stream_state import H2StreamState
 from .stream_table import H2Stream
 
 comptime CREDIT_SHARE = 4
-"""The part of a window that may be due. It is as good as closed to the peer, for
-which only the rest is of use."""
+"""The divisor of a window that yields how much of it may be due. The peer cannot
+use this part of the window."""
 
 
 def return_credit(

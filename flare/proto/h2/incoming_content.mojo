@@ -53,7 +53,10 @@ def begin_content(
         raise H2Error.connection(
             H2Code.FLOW_CONTROL_ERROR, "the connection's window is exceeded"
         )
-    if content.length >= _USEFUL_OCTETS:
+    if verdict == FrameVerdict.DROP:
+        # It is paid back at once, so that only this meter bounds it.
+        count_glitch(reading.state, reading.now_ms)
+    elif content.length >= _USEFUL_OCTETS:
         s.meters.glitches.give(1)
     elif content.length == 0 and not header.has(H2Flag.END_STREAM):
         count_glitch(reading.state, reading.now_ms)

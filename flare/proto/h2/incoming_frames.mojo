@@ -173,6 +173,7 @@ def _take_rare_frame(
     elif header.kind == H2FrameType.PING:
         return _take_ping(reading, header, payload)
     elif header.kind == H2FrameType.GOAWAY:
+        count_glitch(reading.state, reading.now_ms)
         return _take_goaway(payload)
     else:
         take_priority(reading.state, header, payload, reading.now_ms)
@@ -259,6 +260,8 @@ def _take_ping(
         raise H2Error.connection(
             H2Code.FRAME_SIZE_ERROR, "PING has another length"
         )
+    # An answer counts too: a peer may send it without a question.
+    count_glitch(reading.state, reading.now_ms)
     if header.has(H2Flag.ACK):
         if not equals(payload, PROBE.as_bytes()):
             return H2Event.of(H2Event.PONG)
@@ -267,7 +270,6 @@ def _take_ping(
                 reading.state
             ) else H2Event.NEED_OCTETS
         )
-    count_glitch(reading.state, reading.now_ms)
     append_frame_header(
         _PING_OCTETS, H2FrameType.PING, H2Flag.ACK, 0, reading.output
     )

@@ -157,7 +157,8 @@ def _take_request(
     if depends_on_itself or (ends and head.content_length > 0):
         fault = H2HeadFault.malformed("the frame contradicts its head")
     if id > s.ids.last_allowed:
-        # The peer knows that it gets no answer.
+        # The peer knows, or soon learns, that it gets no answer.
+        count_glitch(reading.state, reading.now_ms)
         s.meters.recent_resets.note(id)
         return nothing
     if fault and fault.status == 0:

@@ -390,7 +390,9 @@ def release_taken(x: Exchange):
     var held = machine.held_octets(x[].stream_slot)
     if held == 0:
         return
-    var unread = len(x[].content.octets) - x[].content.taken
+    # Octets that were read stay in the buffer until the last one is. So it
+    # outgrows no window.
+    var unread = len(x[].content.octets)
     if x[].content.is_whole:
         # It is kept, within the limit of the content and the worker's budget.
         unread = 0 if may_take_content(x) else held
