@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.proto_h2 import (
+    test_client_machine,
     test_dynamic_table,
     test_frames,
     test_h2_limits,
@@ -19,6 +20,7 @@ from tests.proto_h2 import (
 
 def main() raises:
     var failures = List[String]()
+    _run[test_client_machine.TESTS](failures)
     _run[test_dynamic_table.TESTS](failures)
     _run[test_frames.TESTS](failures)
     _run[test_h2_limits.TESTS](failures)

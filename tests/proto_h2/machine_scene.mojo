@@ -193,22 +193,32 @@ struct MachineScene(Movable):
         Returns:
             Type, flags, stream and length of each, and a code or an increment.
         """
-        var text = String()
-        while len(self.output[]) > 0:
-            var octets = self.output[].span()
-            var header = read_frame_header(octets, 0)
-            text.write(
-                _name(header.kind), ":", header.flags, ":", header.stream_id
-            )
-            if header.kind == 3 or header.kind == 8:
-                text.write(":", read_uint32(octets, FRAME_HEADER_OCTETS))
-            elif header.kind == 7:
-                text.write(":", read_uint32(octets, FRAME_HEADER_OCTETS + 4))
-            else:
-                text.write(":", header.length)
-            text.write(" ")
-            self.output[].consume(FRAME_HEADER_OCTETS + header.length)
-        return String(text.strip())
+        return describe_frames(self.output)
+
+
+def describe_frames(output: PointerTo[Buffer]) -> String:
+    """Describes frames, and drops them.
+
+    Args:
+        output: The frames.
+
+    Returns:
+        Type, flags, stream and length of each, and a code or an increment.
+    """
+    var text = String()
+    while len(output[]) > 0:
+        var octets = output[].span()
+        var header = read_frame_header(octets, 0)
+        text.write(_name(header.kind), ":", header.flags, ":", header.stream_id)
+        if header.kind == 3 or header.kind == 8:
+            text.write(":", read_uint32(octets, FRAME_HEADER_OCTETS))
+        elif header.kind == 7:
+            text.write(":", read_uint32(octets, FRAME_HEADER_OCTETS + 4))
+        else:
+            text.write(":", header.length)
+        text.write(" ")
+        output[].consume(FRAME_HEADER_OCTETS + header.length)
+    return String(text.strip())
 
 
 def _name(kind: UInt8) -> String:

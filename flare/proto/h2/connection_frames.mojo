@@ -4,6 +4,7 @@ from flare.core import Buffer, PointerTo
 
 from .frame import H2FrameType, append_frame_header, append_uint32
 from .h2_state import DEFAULT_WINDOW, H2State
+from .preface import PREFACE
 from .settings import (
     H2SettingId,
     append_setting,
@@ -18,17 +19,24 @@ comptime _LINE_OVERHEAD = 32
 
 
 def begin_connection(state: PointerTo[H2State], output: PointerTo[Buffer]):
-    """Writes the settings of a server, and widens the connection's window.
+    """Writes this end's settings, after the preface of a client, and widens the
+    connection's window.
 
     Args:
         state: The connection.
         output: The destination.
     """
     ref limits = state[].limits
-    append_settings_header(4, output)
-    append_setting(
-        H2SettingId.MAX_CONCURRENT_STREAMS, limits.streams_max, output
-    )
+    if state[].is_client:
+        output[].append(PREFACE)
+        append_settings_header(3, output)
+        append_setting(H2SettingId.ENABLE_PUSH, 0, output)
+    else:
+        append_settings_header(4, output)
+        append_setting(
+            H2SettingId.MAX_CONCURRENT_STREAMS, limits.streams_max, output
+        )
+        append_setting(H2SettingId.NO_RFC7540_PRIORITIES, 1, output)
     append_setting(
         H2SettingId.INITIAL_WINDOW_SIZE, limits.stream_window_octets, output
     )
@@ -37,7 +45,6 @@ def begin_connection(state: PointerTo[H2State], output: PointerTo[Buffer]):
         limits.head.section_octets_max + _LINE_OVERHEAD * limits.head.lines_max,
         output,
     )
-    append_setting(H2SettingId.NO_RFC7540_PRIORITIES, 1, output)
     state[].has_unacknowledged_settings = True
     var more = limits.connection_window_octets - DEFAULT_WINDOW
     if more > 0:

@@ -1,5 +1,7 @@
 """Defines the error codes of HTTP/2, and the error of its machine."""
 
+from .hpack.hpack_error import HpackError
+
 
 struct H2Code:
     """The error codes (RFC 9113 section 7)."""
@@ -63,6 +65,18 @@ struct H2Error(ImplicitlyCopyable, Writable):
             The error.
         """
         return Self(code, 0, reason, False)
+
+    @staticmethod
+    def compression(cause: HpackError) -> Self:
+        """Returns the error of a field block that cannot be decompressed.
+
+        Args:
+            cause: The error of the decoder.
+
+        Returns:
+            The error.
+        """
+        return Self.connection(H2Code.COMPRESSION_ERROR, cause.reason)
 
     @staticmethod
     def local(reason: StaticString) -> Self:

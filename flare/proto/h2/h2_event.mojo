@@ -29,6 +29,11 @@ struct H2Event(TrivialRegisterPassable):
     """The windows of received content hold the peer back. The owner may grow
     them."""
 
+    comptime RESPONSE_HEAD: UInt8 = 8
+    """A final response begins. Its head is that of the machine's reader."""
+    comptime INFORMATIONAL_HEAD: UInt8 = 9
+    """The machine's reader has the head of a 1xx response."""
+
     var kind: UInt8
     """One of the constants."""
     var slot: Int
@@ -46,7 +51,8 @@ struct H2Event(TrivialRegisterPassable):
     var code: UInt32
     """The error code; of `RESET` and `GOING_AWAY` only."""
     var status: Int
-    """The status that answers a head which is not valid; 0 for a valid one."""
+    """The status that answers a head which is not valid; 0 for a valid one. At a
+    client, 431 with `RESET` if a head exceeds the limits."""
 
     @staticmethod
     @always_inline

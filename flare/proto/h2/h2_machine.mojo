@@ -1,4 +1,4 @@
-"""Speaks HTTP/2 at a server's end of a connection, without I/O and clock.
+"""Speaks HTTP/2 at either end of a connection, without I/O and clock.
 
 Received octets become events (`next_event`); messages become octets
 (`send_...`). Each event of a stream names its slot. The owner of the machine
@@ -22,6 +22,8 @@ from .outgoing_content import (
     queue_content,
     send_data,
     send_end,
+    send_within_windows,
+    sendable_octets,
 )
 from .outgoing_heads import (
     ResponseStart,
@@ -29,6 +31,7 @@ from .outgoing_heads import (
     send_response_head,
     send_trailers,
 )
+from .outgoing_requests import RequestStart, may_begin, send_request_head
 from .plain_answer import send_plain_response
 from .stream_ends import forget_stream, reset_stream
 from .stream_state import H2StreamState
@@ -162,6 +165,66 @@ struct H2Machine(TrivialRegisterPassable):
             True after the last frames of both ends, or a reset.
         """
         return self.state[].streams[slot].state >= H2StreamState.RESET
+
+    def may_begin(self) -> Bool:
+        """Returns whether a client may begin another stream now.
+
+        Returns:
+            False at the limit of either end.
+        """
+        return may_begin(self.state)
+
+    def send_request_head(
+        self, start: RequestStart, fields: HeaderMap, output: PointerTo[Buffer]
+    ) raises H2Error -> Int:
+        """Begins a stream with the head of a request.
+
+        Args:
+            start: Method, path, scheme and length.
+            fields: The fields, with one Host. Those of a connection of HTTP/1.1
+                are left out.
+            output: The destination.
+
+        Returns:
+            The slot of the stream.
+
+        Raises:
+            H2Error: If no stream may begin now, or a part would be invalid; the
+                output is then unchanged.
+        """
+        return send_request_head(self.state, start, fields, output)
+
+    @always_inline
+    def sendable_octets(self, slot: Int) -> Int:
+        """Returns how much content of a stream the peer accepts now.
+
+        Args:
+            slot: The slot of the stream.
+
+        Returns:
+            The number of octets; 0 if it must widen a window first.
+        """
+        return sendable_octets(self.state, slot)
+
+    def send_within_windows(
+        self,
+        slot: Int,
+        octets: Span[UInt8, _],
+        ends: Bool,
+        output: PointerTo[Buffer],
+    ) -> Int:
+        """Sends as much content as the peer accepts now, out of the schedule.
+
+        Args:
+            slot: The slot of the stream.
+            octets: The content, which was counted.
+            ends: Whether it is the last of the stream.
+            output: The destination.
+
+        Returns:
+            The number of octets that were sent.
+        """
+        return send_within_windows(self.state, slot, octets, ends, output)
 
     def send_informational(
         self,

@@ -22,7 +22,7 @@ struct H2Phase:
     """The phases of a connection."""
 
     comptime PREFACE: UInt8 = 0
-    """The octets that begin each connection of a client are due."""
+    """The octets that begin each connection of a client are due, at a server."""
     comptime SETTINGS: UInt8 = 1
     """The first frame is due, which has settings."""
     comptime OPEN: UInt8 = 2
@@ -141,13 +141,14 @@ struct H2Input(Movable):
     var trailers: TrailerReader
     """The latest trailers."""
 
-    def __init__(out self, limits: H2Limits):
+    def __init__(out self, limits: H2Limits, is_client: Bool):
         """Creates the state before the first octet.
 
         Args:
-            limits: The limits on the client.
+            limits: The limits on the peer.
+            is_client: Whether the peer is a server, which sends no preface.
         """
-        self.phase = H2Phase.PREFACE
+        self.phase = H2Phase.SETTINGS if is_client else H2Phase.PREFACE
         self.block = FieldBlock()
         self.data = DataFrame()
         self.skipped_left = 0
@@ -161,18 +162,18 @@ struct H2Input(Movable):
 
 
 struct StreamIds(Movable):
-    """The numbers that bound the client's streams."""
+    """The numbers that bound the streams, which only clients begin."""
 
-    var last_peer: Int
+    var last_begun: Int
     """The highest one that the client has begun."""
     var last_taken: Int
-    """The highest one that was reported."""
+    """The highest one that was reported; of a server only."""
     var last_allowed: Int
-    """The highest one that the client may begin after GOAWAY."""
+    """The highest one that the client may begin after this end's GOAWAY."""
 
     def __init__(out self):
         """Creates the state before the first stream."""
-        self.last_peer = 0
+        self.last_begun = 0
         self.last_taken = 0
         self.last_allowed = Int.MAX
 
@@ -201,7 +202,7 @@ struct PeerMeters(Movable):
         """Creates full meters.
 
         Args:
-            limits: The limits on the client.
+            limits: The limits on the peer.
         """
         self.resets = TokenBucket(limits.resets, limits.resets_per_second)
         self.glitches = TokenBucket(limits.glitches, limits.glitches_per_second)
@@ -211,6 +212,8 @@ struct PeerMeters(Movable):
 struct H2State(Movable):
     """The state of a machine. Its owner keeps it in place."""
 
+    var is_client: Bool
+    """Whether this end begins the streams."""
     var limits: H2Limits
     """The limits on the peer."""
     var peer: H2PeerSettings
@@ -234,15 +237,17 @@ struct H2State(Movable):
     var has_unacknowledged_settings: Bool
     """Whether the peer has not acknowledged this end's settings."""
 
-    def __init__(out self, limits: H2Limits):
-        """Creates the state of a server before the first octet.
+    def __init__(out self, limits: H2Limits, *, is_client: Bool = False):
+        """Creates the state before the first octet.
 
         Args:
-            limits: The limits on the client.
+            limits: The limits on the peer.
+            is_client: Whether this end begins the streams.
         """
+        self.is_client = is_client
         self.limits = limits
-        self.peer = H2PeerSettings()
-        self.input = H2Input(limits)
+        self.peer = H2PeerSettings(of_server=is_client)
+        self.input = H2Input(limits, is_client)
         self.streams = H2StreamTable(limits.streams_max)
         self.ids = StreamIds()
         self.schedule = H2Schedule()

@@ -73,6 +73,9 @@ def begin_content(
         var code = H2Code.NO_ERROR
         if verdict == FrameVerdict.CLOSED_STREAM:
             code = H2Code.STREAM_CLOSED
+        elif s.is_client and not s.streams[slot].response.is_answered:
+            # Content before its head.
+            code = H2Code.PROTOCOL_ERROR
         else:
             s.streams[slot].receiving.window -= Int32(header.length)
             if s.streams[slot].receiving.window < 0:

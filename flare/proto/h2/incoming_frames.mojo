@@ -245,6 +245,10 @@ def _take_settings(
         count_glitch(reading.state, reading.now_ms)
     s.input.phase = H2Phase.OPEN
     var settings = updated_settings(s.peer, payload)
+    if s.is_client and settings.may_push:
+        raise H2Error.connection(
+            H2Code.PROTOCOL_ERROR, "a server sends ENABLE_PUSH"
+        )
     var change = settings.window_octets - s.peer.window_octets
     s.peer = settings
     if change != 0:
@@ -309,6 +313,7 @@ def _take_reset(
         count_glitch(state, now_ms)
         return H2Event.of(H2Event.NEED_OCTETS)
     var slot = state[].streams.find(header.stream_id)
-    # It may have caused work for nothing.
-    count_reset(state, now_ms)
+    if not state[].is_client:
+        # It may have caused work for nothing.
+        count_reset(state, now_ms)
     return end_by_peer(state, slot, read_uint32(payload, 0))

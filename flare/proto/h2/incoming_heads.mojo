@@ -8,8 +8,8 @@ from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
 from .h2_state import H2State, Reading
 from .head_limits import H2HeadFault
-from .hpack import HpackError
 from .incoming_content import end_receiving
+from .incoming_responses import awaits_response, take_response
 from .priorities import take_early_priority
 from .settings import WINDOW_MAX
 from .stream_ends import break_stream, count_glitch, refuse_stream
@@ -107,12 +107,16 @@ def _verdict(
 ) raises H2Error -> UInt8:
     var id = header.stream_id
     var verdict = frame_verdict(state_of_stream(state, id), header.kind)
-    if verdict == FrameVerdict.VIOLATION or id & 1 == 0:
+    if (
+        verdict == FrameVerdict.VIOLATION
+        or id & 1 == 0
+        or (state[].is_client and id > state[].ids.last_begun)
+    ):
         raise H2Error.connection(
             H2Code.PROTOCOL_ERROR, "HEADERS without a stream of a client"
         )
     if verdict == FrameVerdict.CLOSED_CONNECTION:
-        if id < state[].ids.last_peer:
+        if id < state[].ids.last_begun:
             # It may have been skipped (section 5.1.1).
             raise H2Error.connection(
                 H2Code.PROTOCOL_ERROR, "a stream is lower than one before it"
@@ -130,8 +134,15 @@ def _take_block(
     depends_on_itself: Bool,
     octets: Span[mut=False, UInt8, _],
 ) raises H2Error -> H2Event:
-    if header.stream_id > reading.state[].ids.last_peer:
+    if (
+        header.stream_id > reading.state[].ids.last_begun
+        and not reading.state[].is_client
+    ):
         return _take_request(reading, header, depends_on_itself, octets)
+    if reading.state[].is_client and awaits_response(
+        reading.state, header.stream_id
+    ):
+        return take_response(reading, header, octets)
     return _take_later_block(reading, header, octets)
 
 
@@ -146,12 +157,12 @@ def _take_request(
     var id = header.stream_id
     var nothing = H2Event.of(H2Event.NEED_OCTETS)
     _ = _verdict(reading.state, header)
-    s.ids.last_peer = id
+    s.ids.last_begun = id
     var fault: H2HeadFault
     try:
         fault = s.input.heads.read(s.input.decoder, octets)
     except e:
-        raise _bad_block(e)
+        raise H2Error.compression(e)
     var ends = header.has(H2Flag.END_STREAM)
     ref head = s.input.heads.head
     if depends_on_itself or (ends and head.content_length > 0):
@@ -201,7 +212,7 @@ def _take_later_block(
         else:
             decode_for_table(s.input.decoder, octets)
     except e:
-        raise _bad_block(e)
+        raise H2Error.compression(e)
     if verdict == FrameVerdict.DROP:
         count_glitch(reading.state, reading.now_ms)
         return H2Event.of(H2Event.NEED_OCTETS)
@@ -216,7 +227,3 @@ def _take_later_block(
         return break_stream(reading, slot, H2Code.PROTOCOL_ERROR)
     end_receiving(reading.state, slot)
     return H2Event.of_stream(H2Event.TRAILERS, slot, header.stream_id, True)
-
-
-def _bad_block(error: HpackError) -> H2Error:
-    return H2Error.connection(H2Code.COMPRESSION_ERROR, error.reason)

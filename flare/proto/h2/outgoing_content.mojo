@@ -98,6 +98,57 @@ def send_data(
     reschedule(state, slot)
 
 
+@always_inline
+def sendable_octets(state: PointerTo[H2State], slot: Int) -> Int:
+    """Returns how much content of a stream the peer accepts now.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+
+    Returns:
+        The number of octets; 0 if the peer must widen a window first.
+    """
+    ref s = state[]
+    return max(min(Int(s.streams[slot].send_window), s.window.send), 0)
+
+
+def send_within_windows(
+    state: PointerTo[H2State],
+    slot: Int,
+    octets: Span[UInt8, _],
+    ends: Bool,
+    output: PointerTo[Buffer],
+) -> Int:
+    """Writes as much content as the peer accepts now, out of the schedule.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        octets: The content, which was counted.
+        ends: Whether it is the last of the stream.
+        output: The destination.
+
+    Returns:
+        The number of octets that were written.
+    """
+    var most = min(len(octets), sendable_octets(state, slot))
+    var frame_max = min(DATA_OCTETS_MAX, state[].peer.frame_octets_max)
+    var sent = 0
+    while sent < most:
+        var count = min(most - sent, frame_max)
+        queue_content(state, slot, count)
+        send_data(
+            state,
+            slot,
+            octets[sent : sent + count],
+            ends and sent + count == len(octets),
+            output,
+        )
+        sent += count
+    return sent
+
+
 def count_content(
     state: PointerTo[H2State], slot: Int, octets: Int
 ) raises H2Error:

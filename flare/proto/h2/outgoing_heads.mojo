@@ -1,4 +1,4 @@
-"""Writes heads and trailers (RFC 9113 sections 6.2 and 8.3.2)."""
+"""Writes heads of responses, and trailers (RFC 9113 sections 6.2 and 8.3.2)."""
 
 from flare.core import Buffer, PointerTo
 from flare.message import (
@@ -6,23 +6,17 @@ from flare.message import (
     HeaderMap,
     Status,
     allows_content,
-    known_field,
 )
 
-from .frame import (
-    FRAME_HEADER_OCTETS,
-    H2Flag,
-    H2FrameType,
-    append_frame_header,
-    put_headers_frame,
-)
 from .flow_control import may_send
+from .frame import H2Flag
 from .h2_error import H2Error
 from .h2_state import H2State
+from .outgoing_blocks import append_fields, begin_block, finish_block
 from .outgoing_content import end_sending
 from .priorities import set_priority
 from .priority_field import H2Priority, parse_priority
-from .response_fields import stated_length
+from .content_length import stated_length
 
 # Lines of one connection of HTTP/1.1, and those that this module writes itself.
 comptime _DROPPED = (
@@ -120,7 +114,7 @@ def append_head(
         fields: The fields of the caller.
         output: The destination.
     """
-    var start = _begin(output)
+    var start = begin_block(output)
     ref encoder = state[].encoder
     encoder.begin_block(output)
     encoder.append_status(head.status, output)
@@ -130,8 +124,10 @@ def append_head(
         )
     if head.content_octets >= 0:
         encoder.append_length(head.content_octets, output)
-    _append_fields(state, fields, output)
-    _finish(state, head.slot, start, H2Flag.END_STREAM if ends else 0, output)
+    append_fields[_DROPPED](state, fields, output)
+    finish_block(
+        state, head.slot, start, H2Flag.END_STREAM if ends else 0, output
+    )
 
 
 def send_informational(
@@ -161,11 +157,11 @@ def send_informational(
         raise H2Error.local("no response is awaited")
     if fields.has_known(FieldName.TRANSFER_ENCODING) or _states_length(fields):
         raise H2Error.local("framing fields in an informational response")
-    var start = _begin(output)
+    var start = begin_block(output)
     state[].encoder.begin_block(output)
     state[].encoder.append_status(status, output)
-    _append_fields(state, fields, output)
-    _finish(state, slot, start, 0, output)
+    append_fields[_DROPPED](state, fields, output)
+    finish_block(state, slot, start, 0, output)
 
 
 def send_trailers(
@@ -183,27 +179,15 @@ def send_trailers(
         output: The destination.
     """
     debug_assert(state[].streams[slot].queued_octets == 0, "content is queued")
-    var start = _begin(output)
+    var start = begin_block(output)
     state[].encoder.begin_block(output)
-    _append_fields(state, fields, output)
-    _finish(state, slot, start, H2Flag.END_STREAM, output)
+    append_fields[_DROPPED](state, fields, output)
+    finish_block(state, slot, start, H2Flag.END_STREAM, output)
     end_sending(state, slot)
 
 
 def _states_length(fields: HeaderMap) -> Bool:
     return fields.has_known(FieldName.CONTENT_LENGTH)
-
-
-@always_inline
-def _append_fields(
-    state: PointerTo[H2State], fields: HeaderMap, output: PointerTo[Buffer]
-):
-    for line in fields:
-        var name = line.name.as_bytes()
-        var known = known_field(name)
-        if (_DROPPED >> UInt64(known & 63)) & 1 == 1:
-            continue
-        state[].encoder.append_line(name, line.value.as_bytes(), known, output)
 
 
 def _prioritize(state: PointerTo[H2State], slot: Int, fields: HeaderMap):
@@ -219,52 +203,3 @@ def _prioritize(state: PointerTo[H2State], slot: Int, fields: HeaderMap):
                 H2Priority(turn.urgency, turn.is_incremental),
             ),
         )
-
-
-@always_inline
-def _begin(output: PointerTo[Buffer]) -> Int:
-    var start = len(output[])
-    _ = output[].reserve(FRAME_HEADER_OCTETS)
-    output[].advance(FRAME_HEADER_OCTETS)
-    return start
-
-
-@always_inline
-def _finish(
-    state: PointerTo[H2State],
-    slot: Int,
-    start: Int,
-    flags: UInt8,
-    output: PointerTo[Buffer],
-):
-    """Writes the header in front of a block, whose length is known now."""
-    var length = len(output[]) - start - FRAME_HEADER_OCTETS
-    var id = Int(state[].streams[slot].id)
-    if length > state[].peer.frame_octets_max:
-        return _split(state, id, start, flags, output)
-    put_headers_frame(start, length, flags | H2Flag.END_HEADERS, id, output)
-
-
-@no_inline
-def _split(
-    state: PointerTo[H2State],
-    id: Int,
-    start: Int,
-    flags: UInt8,
-    output: PointerTo[Buffer],
-):
-    """Divides a block among several frames (section 4.3)."""
-    var block = Buffer()
-    block.append(output[].span()[start + FRAME_HEADER_OCTETS :])
-    output[].shorten(len(output[]) - start)
-    var kind = H2FrameType.HEADERS
-    var first_flags = flags
-    while len(block) > 0:
-        var count = min(len(block), state[].peer.frame_octets_max)
-        if count == len(block):
-            first_flags |= H2Flag.END_HEADERS
-        append_frame_header(count, kind, first_flags, id, output)
-        output[].append(block.span()[:count])
-        block.consume(count)
-        kind = H2FrameType.CONTINUATION
-        first_flags = 0

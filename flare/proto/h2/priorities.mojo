@@ -54,9 +54,9 @@ def take_priority_update(
         H2Error: If the connection has to end.
     """
     count_glitch(reading.state, reading.now_ms)
-    if header.stream_id != 0:
+    if header.stream_id != 0 or reading.state[].is_client:
         raise H2Error.connection(
-            H2Code.PROTOCOL_ERROR, "PRIORITY_UPDATE on a stream"
+            H2Code.PROTOCOL_ERROR, "PRIORITY_UPDATE on a stream or at a client"
         )
     if header.length < 4:
         raise H2Error.connection(
@@ -72,7 +72,7 @@ def take_priority_update(
     var slot = s.streams.find(id)
     if slot != NO_SLOT:
         set_priority(reading.state, slot, priority)
-    elif id > s.ids.last_peer:
+    elif id > s.ids.last_begun:
         # Only one is kept: a peer could name any number of streams.
         s.early_priority = EarlyPriority(id, priority)
 

@@ -15,6 +15,7 @@ from flare.message import (
 )
 
 from ..head import BodyKind, Head, HeadVersion
+from .content_length import parse_length
 from .field_check import LineKind, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
@@ -25,7 +26,6 @@ from .wire_line import append_wire_line
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
 comptime _COLON: UInt8 = 58
-comptime _CONTENT_LENGTH_DIGITS_MAX = 18
 
 
 struct RequestHeadReader(Movable):
@@ -203,16 +203,9 @@ struct RequestHeadReader(Movable):
         if h.content_length >= 0:
             self._break_off("more than one Content-Length")
             return
-        var length = 0
-        for octet in value:
-            if octet - 48 > 9:
-                self._break_off("Content-Length is not a number")
-                return
-            length = length * 10 + Int(octet - 48)
-        if len(value) == 0 or len(value) > _CONTENT_LENGTH_DIGITS_MAX:
+        h.content_length = parse_length(value)
+        if h.content_length < 0:
             self._break_off("Content-Length is not a number")
-            return
-        h.content_length = length
 
     def _finish(mut self):
         ref h = self.head

@@ -57,10 +57,14 @@ struct H2PeerSettings(TrivialRegisterPassable):
     var has_connect_protocol: Bool
     """Whether it understands `:protocol`."""
 
-    def __init__(out self):
-        """Creates the defaults (section 6.5.2)."""
+    def __init__(out self, *, of_server: Bool = False):
+        """Creates the defaults (section 6.5.2).
+
+        Args:
+            of_server: Whether the peer is a server, which never allows a push.
+        """
         self.header_table_octets = 4096
-        self.may_push = True
+        self.may_push = not of_server
         self.streams_max = Int.MAX
         self.window_octets = 65535
         self.frame_octets_max = FRAME_OCTETS_MAX

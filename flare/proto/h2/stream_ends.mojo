@@ -156,15 +156,19 @@ def forget_stream(
         output: The destination of frames.
     """
     ref s = state[]
+    var state_before = s.streams[slot].state
     if s.input.phase == H2Phase.FAILED:
         # The GOAWAY was the last frame.
         s.schedule.remove(s.streams, slot)
         s.streams.remove(slot)
         return
-    if s.streams[slot].state == H2StreamState.HALF_CLOSED_LOCAL:
-        reset_stream(state, slot, H2Code.NO_ERROR, output)
-    elif s.streams[slot].state < H2StreamState.RESET:
-        reset_stream(state, slot, H2Code.INTERNAL_ERROR, output)
+    if state_before < H2StreamState.RESET:
+        var code = H2Code.INTERNAL_ERROR
+        if s.is_client:
+            code = H2Code.CANCEL
+        elif state_before == H2StreamState.HALF_CLOSED_LOCAL:
+            code = H2Code.NO_ERROR
+        reset_stream(state, slot, code, output)
     if s.streams[slot].state == H2StreamState.RESET:
         s.meters.recent_resets.note(Int(s.streams[slot].id))
     return_credit(state, Int(s.streams[slot].receiving.held), output)

@@ -23,8 +23,8 @@ def state_of_stream(state: PointerTo[H2State], id: Int) -> UInt8:
     var slot = s.streams.find(id)
     if slot != NO_SLOT:
         return s.streams[slot].state
-    # This end begins no stream: clients have the odd numbers.
-    if id & 1 == 0 or id > s.ids.last_peer:
+    # No server begins a stream: clients have the odd numbers.
+    if id & 1 == 0 or id > s.ids.last_begun:
         return H2StreamState.IDLE
     if s.meters.recent_resets.may_contain(id):
         return H2StreamState.RESET

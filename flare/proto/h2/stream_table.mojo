@@ -58,10 +58,10 @@ struct StreamReceiving(TrivialRegisterPassable):
 
 
 struct StreamResponse(TrivialRegisterPassable):
-    """The progress of the response that is sent on a stream."""
+    """The progress of the response, at either end of a stream."""
 
     var is_answered: Bool
-    """Whether its final head was sent."""
+    """Whether its final head was sent or received."""
     var is_head_request: Bool
     """Whether the method is HEAD."""
     var is_bodiless: Bool
@@ -97,7 +97,7 @@ struct H2Stream(ImplicitlyCopyable, Movable):
     var turn: StreamTurn
     """Its place in the schedule."""
     var response: StreamResponse
-    """How far the response is that this end sends."""
+    """How far the response is."""
     var has_sent: Bool
     """Whether content was sent since the peer last widened the window."""
 

@@ -15,12 +15,12 @@ from flare.core import (
     equals_ignoring_case,
     lower_octet,
 )
-from flare.message import FieldName
+from flare.message import FieldName, Method
 
 from .decoder import TABLE_OCTETS
 from .dynamic_table import ENTRY_OVERHEAD_OCTETS, DynamicTable
 from .integer import append_integer
-from .static_table import STATIC_COUNT, static_known
+from .static_table import STATIC_COUNT, static_known, static_name
 from .writing import append_size_update, append_string
 
 comptime _PLACES = 32
@@ -30,6 +30,10 @@ comptime _INDEXED: UInt8 = 0x80
 comptime _INSERTED: UInt8 = 0x40
 comptime _NEVER: UInt8 = 0x10
 comptime _PLAIN: UInt8 = 0
+comptime _AUTHORITY_INDEX = 1
+comptime _GET_INDEX = 2
+comptime _PATH_INDEX = 4
+comptime _HTTP_INDEX = 6
 comptime _STATUS_INDEX = 8
 comptime _NAME_INDEXES = _name_indexes()
 
@@ -56,6 +60,17 @@ struct _Seen(TrivialRegisterPassable):
     var hash: UInt32
     # The number of its insertion, counted from 1; 0 if it was used only once.
     var insertion: UInt32
+
+
+@fieldwise_init
+struct _Name(TrivialRegisterPassable):
+    var known: UInt8
+    # A line of the static table with this name; 0 if there is none.
+    var index: Int
+
+    @always_inline
+    def __init__(out self, known: UInt8):
+        self = Self(known, _name_index(known))
 
 
 struct HpackEncoder(Movable):
@@ -128,6 +143,61 @@ struct HpackEncoder(Movable):
         into[].append_decimal(octets)
         into[].unsafe_front()[unsafe_offset=at] = UInt8(len(into[]) - at - 1)
 
+    def append_method(
+        mut self,
+        text: Span[UInt8, _],
+        method: Method,
+        into: PointerTo[Buffer],
+    ):
+        """Writes the method of a request.
+
+        Args:
+            text: Its name.
+            method: The method.
+            into: The destination.
+        """
+        if method == Method.GET:
+            into[].append_octet(_INDEXED | UInt8(_GET_INDEX))
+        elif method == Method.POST:
+            into[].append_octet(_INDEXED | UInt8(_GET_INDEX + 1))
+        else:
+            self._append_named(_GET_INDEX, text, into)
+
+    def append_scheme(mut self, is_secure: Bool, into: PointerTo[Buffer]):
+        """Writes the scheme of a request.
+
+        Args:
+            is_secure: Whether it is https.
+            into: The destination.
+        """
+        into[].append_octet(
+            _INDEXED | UInt8(_HTTP_INDEX + (1 if is_secure else 0))
+        )
+
+    def append_authority(
+        mut self, value: Span[UInt8, _], into: PointerTo[Buffer]
+    ):
+        """Writes the authority of a request.
+
+        Args:
+            value: The host, perhaps with a port.
+            into: The destination.
+        """
+        self._append_named(_AUTHORITY_INDEX, value, into)
+
+    def append_path(mut self, path: Span[UInt8, _], into: PointerTo[Buffer]):
+        """Writes the path of a request, which hardly comes twice.
+
+        Args:
+            path: The path and the query.
+            into: The destination.
+        """
+        if equals(path, "/".as_bytes()):
+            into[].append_octet(_INDEXED | UInt8(_PATH_INDEX))
+        else:
+            append_integer(_PLAIN, 4, _PATH_INDEX, into)
+            append_string(path, into)
+
     def append_line(
         mut self,
         name: Span[UInt8, _],
@@ -144,10 +214,31 @@ struct HpackEncoder(Movable):
             into: The destination.
         """
         if (_SECRETS >> UInt64(known & 63)) & 1 == 1:
-            return _append(_NEVER, name, value, known, into)
+            return _append(_NEVER, _Name(known), name, value, into)
+        self._append_useful(_Name(known), name, value, into)
+
+    def _append_named(
+        mut self, index: Int, value: Span[UInt8, _], into: PointerTo[Buffer]
+    ):
+        self._append_useful(
+            _Name(FieldName.UNKNOWN, index),
+            static_name(index).as_bytes(),
+            value,
+            into,
+        )
+
+    @always_inline
+    def _append_useful(
+        mut self,
+        id: _Name,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        into: PointerTo[Buffer],
+    ):
+        var known = id.known
         var size = len(name) + len(value) + ENTRY_OVERHEAD_OCTETS
         if len(value) > _VALUE_OCTETS_MAX or size > self._table.size_max:
-            return _append(_PLAIN, name, value, known, into)
+            return _append(_PLAIN, id, name, value, into)
         if len(self._seen) == 0:
             self._seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
         var hash = _hash_of(name, value, known)
@@ -155,27 +246,22 @@ struct HpackEncoder(Movable):
         var seen = self._seen.unsafe_get(place)
         if seen.hash != hash:
             self._seen[place] = _Seen(hash, 0)
-            return _append(_PLAIN, name, value, known, into)
+            return _append(_PLAIN, id, name, value, into)
         var index = Int(self._insertions - seen.insertion) + 1
         if seen.insertion != 0 and index <= self._table.count:
             if self._is_entry(index, name, value, known):
                 return append_integer(_INDEXED, 7, STATIC_COUNT + index, into)
-        self._insert(name, value, known, place, into)
+        _append(_INSERTED, id, name, value, into)
+        self._insert(name, value, known)
+        self._seen[place].insertion = self._insertions
 
     def _insert(
-        mut self,
-        name: Span[UInt8, _],
-        value: Span[UInt8, _],
-        known: UInt8,
-        place: Int,
-        into: PointerTo[Buffer],
+        mut self, name: Span[UInt8, _], value: Span[UInt8, _], known: UInt8
     ):
-        _append(_INSERTED, name, value, known, into)
         var lower = Buffer()
         _append_lower(name, lower)
         _ = self._table.insert(lower.span(), value, known)
         self._insertions += 1
-        self._seen[place].insertion = self._insertions
 
     @always_inline
     def _is_entry(
@@ -205,16 +291,16 @@ struct HpackEncoder(Movable):
         self._size_told_first = -1
 
 
+@always_inline
 def _append(
     pattern: UInt8,
+    id: _Name,
     name: Span[UInt8, _],
     value: Span[UInt8, _],
-    known: UInt8,
     into: PointerTo[Buffer],
 ):
-    var index = _name_index(known)
-    append_integer(pattern, 6 if pattern == _INSERTED else 4, index, into)
-    if index == 0:
+    append_integer(pattern, 6 if pattern == _INSERTED else 4, id.index, into)
+    if id.index == 0:
         append_integer(0, 7, len(name), into)
         _append_lower(name, into[])
     append_string(value, into)

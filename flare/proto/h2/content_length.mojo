@@ -1,4 +1,4 @@
-"""Reads the framing fields of the caller's responses (RFC 9110 section 8.6)."""
+"""Reads the values of Content-Length (RFC 9110 section 8.6)."""
 
 from flare.message import FieldName, HeaderMap
 
@@ -25,7 +25,7 @@ def stated_length(fields: HeaderMap, length: Int) raises H2Error -> Int:
         return length
     var stated = length
     for value in fields.values("content-length"):
-        var number = _number_of(value.as_bytes())
+        var number = parse_length(value.as_bytes())
         if number < 0:
             raise H2Error.local("Content-Length is not a number")
         if stated >= 0 and number != stated:
@@ -34,7 +34,15 @@ def stated_length(fields: HeaderMap, length: Int) raises H2Error -> Int:
     return stated
 
 
-def _number_of(text: Span[UInt8, _]) -> Int:
+def parse_length(text: Span[UInt8, _]) -> Int:
+    """Parses one value.
+
+    Args:
+        text: The value.
+
+    Returns:
+        The length; -1 if it is not a number of at most 18 digits.
+    """
     if len(text) == 0 or len(text) > _DIGITS_MAX:
         return -1
     var number = 0
