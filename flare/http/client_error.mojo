@@ -38,6 +38,7 @@ comptime _KINDS: List[StaticString] = [
     "over",
     "encoding",
     "file",
+    "not_processed",
 ]
 
 comptime _PHASES: List[StaticString] = [
@@ -107,9 +108,9 @@ struct ClientError(Copyable, Movable, Writable):
     comptime CLOSED = 11
     """The peer closed before the response was whole."""
     comptime RESET = 12
-    """The peer reset the connection."""
+    """The peer reset the connection or the stream."""
     comptime PROTOCOL = 13
-    """The peer's octets are not valid HTTP/1.1."""
+    """The peer's octets are not valid HTTP."""
     comptime TOO_LARGE = 14
     """The response exceeds a limit."""
     comptime TOO_MANY_REDIRECTS = 15
@@ -127,6 +128,10 @@ struct ClientError(Copyable, Movable, Writable):
     request."""
     comptime FILE = 21
     """A file could not be written; the detail is the text of a `FileError`."""
+
+    comptime NOT_PROCESSED = 22
+    """The server has refused the request before it was processed, so any request
+    may be sent again."""
 
     var kind: Int
     """One of the constants, such as `ClientError.TIMEOUT`."""
@@ -227,14 +232,16 @@ struct ClientError(Copyable, Movable, Writable):
         it is idempotent.
 
         Returns:
-            True if the host was not found or reached, if the connection ended,
-            after a timeout, and for the statuses 429, 502, 503 and 504.
+            True if the host was not found or reached, if the connection ended or
+            the request was not processed, after a timeout, and for the statuses
+            429, 502, 503 and 504.
         """
         return (
             self.kind == Self.REFUSED
             or self.kind == Self.UNREACHABLE
             or self.kind == Self.RESOLVE
             or self.kind == Self.TIMEOUT
+            or self.kind == Self.NOT_PROCESSED
             or self.is_broken_off()
             or (self.kind == Self.STATUS and is_passing_status(self.status))
         )

@@ -16,6 +16,7 @@ from flare.message import HeaderMap
 from flare.sys.thread_cell import thread_recycler
 
 from .timings import ExchangeTimings
+from .version import HttpVersion
 
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
@@ -31,8 +32,8 @@ struct ReceivedState(Movable):
     """The URL that was answered, after all redirects."""
     var codings: Buffer
     """The codings that were decoded, as in Content-Encoding."""
-    var version_minor: Int
-    """The digit after `HTTP/1.`."""
+    var version: HttpVersion
+    """The version of HTTP that was spoken."""
     var redirects: Int
     """How many redirects were followed."""
     var attempts: Int
@@ -46,7 +47,7 @@ struct ReceivedState(Movable):
         self.trailers = HeaderMap()
         self.url = Buffer()
         self.codings = Buffer()
-        self.version_minor = 1
+        self.version = HttpVersion.HTTP_1_1
         self.redirects = 0
         self.attempts = 1
         self.timings = ExchangeTimings()
@@ -78,7 +79,7 @@ struct Received(Movable):
             s.url.clear()
             s.codings.clear()
             s.trailers = HeaderMap()
-            s.version_minor = 1
+            s.version = HttpVersion.HTTP_1_1
             s.redirects = 0
             s.attempts = 1
             s.timings = ExchangeTimings()

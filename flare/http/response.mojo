@@ -15,6 +15,7 @@ from .response_stream import ResponseStream
 from .stream_function import StreamFunction
 from .stream_task import StreamTask
 from .timings import ExchangeTimings
+from .version import HttpVersion
 from .upgraded_stream import UpgradedStream
 
 
@@ -183,6 +184,15 @@ struct Response(Movable):
         """
         var received = self.body.received()
         return received.value()[].trailers.copy() if received else HeaderMap()
+
+    def version(self) -> HttpVersion:
+        """Returns the version of HTTP in which the response was received.
+
+        Returns:
+            The version; HTTP/1.1 if the response was not received by a client.
+        """
+        var received = self.body.received()
+        return received.value()[].version if received else HttpVersion.HTTP_1_1
 
     def redirects(self) -> Int:
         """Returns how many redirects were followed.

@@ -6,8 +6,7 @@ reference-counted, so that neither disappears during an operation. Closing ends
 the operations in flight, and the last user closes the descriptor. Its number
 cannot refer to another socket before that.
 
-While no fiber waits on the socket, no reactor knows it (operations of fibers
-are transient). So it may be used on one thread now and on another later.
+While no fiber waits on it, no reactor knows the socket: it may change threads.
 """
 
 from std.atomic import Atomic
@@ -147,6 +146,11 @@ struct FiberSocket(TrivialRegisterPassable):
         self._interrupt(self.sending())
         self._release(_DESCRIPTOR_USER)
 
+    def interrupt_receive(self):
+        """Ends the wait of a fiber of this thread: it gets `net.cancelled`, and
+        no octet is lost."""
+        _ = self._cancel_here(self.receiving())
+
     def end_sending(self) raises:
         """Ends the stream to the peer (half-close); receiving continues.
 
@@ -248,8 +252,7 @@ struct FiberSocket(TrivialRegisterPassable):
             fiber.reactor().large_buffers().give(large.value())
         elif operation.state[].buffer:
             fiber.reactor().buffers().give(operation.state[].buffer.value())
-        # Another thread ends a wait by shutting the socket down, which looks
-        # like the end of the stream.
+        # Another thread shuts the socket down, which looks like its end.
         if result == 0 and not self.is_open():
             result = -EBADF
         return self.finish(self.receiving(), "read", result)
@@ -550,14 +553,16 @@ struct FiberSocket(TrivialRegisterPassable):
         self._release(_DESCRIPTOR_USER + _STATE_USER)
 
     def _interrupt(self, direction: PointerTo[SocketDirection]):
-        var waiting_on = Atomic.load(Pointer(to=direction[].reactor))
-        if waiting_on == 0:
-            return
-        var reactor = current_reactor()
-        if reactor and Int64(Int(reactor.value().state)) == waiting_on:
-            reactor.value().cancel(direction[].operation.value())
-        else:
+        if not self._cancel_here(direction):
             _ = shut_down_socket(self.state[].descriptor, SHUT_RDWR)
+
+    def _cancel_here(self, direction: PointerTo[SocketDirection]) -> Bool:
+        var waiting_on = Atomic.load(Pointer(to=direction[].reactor))
+        var reactor = current_reactor()
+        if not reactor or Int64(Int(reactor.value().state)) != waiting_on:
+            return waiting_on == 0
+        reactor.value().cancel(direction[].operation.value())
+        return True
 
     def _release(self, users: Int64):
         var descriptor = self.state[].descriptor

@@ -3,11 +3,10 @@
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
 from flare.net import NetError, SocketAddr
-from flare.runtime.fiber import Fiber
 from flare.runtime.socket import OPERATION_TIMEOUT_MS, is_simulated
 from flare.runtime.wait import deadline_in, waiting_fiber
 from flare.sys.errno import EBUSY
-from flare.sys.socket import receive_octets, send_octets
+from flare.sys.socket import receive_octets
 from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.tcp import TcpStream
 
@@ -16,6 +15,8 @@ from .context import TlsContext
 from .error import TlsError
 from .machine import TlsMachine, TlsStep
 from .session import TlsSession
+from .stream_sending import TlsSending
+from .stream_state import TlsStreamState
 
 # A read that waits lends the kernel little memory. A read that follows a full
 # one lends enough for a whole record.
@@ -25,40 +26,6 @@ comptime _CLOSE_TIMEOUT_MS = 1_000
 # Enough for octets that have already arrived.
 comptime _ARRIVAL_TIMEOUT_MS = 1
 comptime _DRAINED_READS_MAX = 16
-
-
-struct _StreamState(Movable):
-    var tcp: TcpStream
-    var machine: TlsMachine
-    # Received and not yet decrypted.
-    var received: Buffer
-    # Encrypted octets in flight; they stay in place meanwhile.
-    var sending: Buffer
-    var last_read_was_full: Bool
-    var is_reading: Bool
-    var is_writing: Bool
-    var is_flushing: Bool
-    # The writer, while a reader sends.
-    var flush_waiter: Optional[Fiber]
-    var is_shaking_hands: Bool
-    # Readers and writers that wait while another fiber does the handshake.
-    var handshake_waiter: Optional[Fiber]
-    # Some of a record was sent, so nothing else may be.
-    var is_broken: Bool
-
-    def __init__(out self, var tcp: TcpStream, var machine: TlsMachine):
-        self.tcp = tcp^
-        self.machine = machine^
-        self.received = Buffer()
-        self.sending = Buffer()
-        self.last_read_was_full = False
-        self.is_reading = False
-        self.is_writing = False
-        self.is_flushing = False
-        self.flush_waiter = None
-        self.is_shaking_hands = False
-        self.handshake_waiter = None
-        self.is_broken = False
 
 
 struct TlsStream(Movable, Reader, Writer):
@@ -77,7 +44,7 @@ struct TlsStream(Movable, Reader, Writer):
     just destroyed, the peer reads `tls.truncated`.
     """
 
-    var _state: PointerTo[_StreamState]
+    var _state: PointerTo[TlsStreamState]
 
     def __init__(out self, var tcp: TcpStream, var machine: TlsMachine):
         """Creates a TLS stream over a TCP connection.
@@ -86,7 +53,7 @@ struct TlsStream(Movable, Reader, Writer):
             tcp: The connection, before its first octet.
             machine: The client or server end.
         """
-        self._state = heap_create(_StreamState(tcp^, machine^))
+        self._state = heap_create(TlsStreamState(tcp^, machine^))
 
     def __deinit__(deinit self):
         """Closes the connection without a close_notify."""
@@ -246,6 +213,53 @@ struct TlsStream(Movable, Reader, Writer):
             raise failure.take()
         return taken
 
+    def encrypt(self, octets: Span[UInt8, _]) raises -> Int:
+        """Encrypts octets, for `flush`.
+
+        Args:
+            octets: The octets.
+
+        Returns:
+            The number of octets taken; 0 while many wait for `flush`.
+
+        Raises:
+            Error: `tls.closed write` and others.
+        """
+        if self._state[].is_broken:
+            raise Error(String(TlsError(TlsError.CLOSED, "write")))
+        try:
+            return self._state[].machine.write(octets)
+        except e:
+            raise Error(String(e))
+
+    def flush(self) raises:
+        """Sends encrypted octets, unless another fiber is doing so. A later call
+        continues a call whose wait was interrupted.
+
+        Raises:
+            Error: `net.timeout write`, `net.cancelled write`, `net.reset write`
+                and others.
+        """
+        self._sending().flush()
+
+    def flush_at_once(self):
+        """Sends as much as the kernel takes, without waiting."""
+        if self._state[].tcp.is_open():
+            self._sending().flush_at_once(self._state[].tcp.descriptor())
+
+    def has_unsent(self) -> Bool:
+        """Returns whether encrypted octets wait to be sent.
+
+        Returns:
+            True until a `flush` has sent all of them.
+        """
+        return self._sending().has_unsent()
+
+    def interrupt_read(self):
+        """Ends the wait of a fiber of the same thread that reads. It gets
+        `net.cancelled read`; no octet is lost."""
+        self._state[].tcp.unsafe_socket().interrupt_receive()
+
     def close(self):
         """Ends the stream with a close_notify and closes. Further calls do
         nothing.
@@ -294,7 +308,7 @@ struct TlsStream(Movable, Reader, Writer):
         """
         self.handshake()
         self._state[].machine.close()
-        self._flush()
+        self._sending().flush_or_break()
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]):
         """Sets the longest wait of a `read`; 30 seconds by default.
@@ -464,7 +478,7 @@ struct TlsStream(Movable, Reader, Writer):
             if step.kind == TlsStep.DONE:
                 return
             if step.kind == TlsStep.HAS_OCTETS:
-                self._flush()
+                self._sending().flush_or_break()
             else:
                 self._receive()
 
@@ -484,20 +498,16 @@ struct TlsStream(Movable, Reader, Writer):
             # Answers to requests for new keys, unless a writer takes them
             # along; the peer may wait for them, and say nothing before.
             if self._state[].machine.pending() > 0:
-                self._flush()
+                self._sending().flush_or_break()
             if step.kind == TlsStep.DATA:
                 return step.count
             self._receive()
 
     def _write(self, octets: Span[UInt8, _]) raises -> Int:
         while True:
-            self._await_flush()
-            var taken: Int
-            try:
-                taken = self._state[].machine.write(octets)
-            except e:
-                raise Error(String(e))
-            self._flush()
+            self._sending().await_turn()
+            var taken = self.encrypt(octets)
+            self._sending().flush_or_break()
             if taken > 0 or len(octets) == 0:
                 return taken
 
@@ -521,40 +531,6 @@ struct TlsStream(Movable, Reader, Writer):
             # An idle connection holds no memory.
             self._state[].received = Buffer()
 
-    def _await_flush(self) raises:
-        while self._state[].is_flushing:
-            var fiber = waiting_fiber("write")
-            self._state[].flush_waiter = fiber
-            var result = fiber.wait()
-            self._state[].flush_waiter = None
-            if result < 0:
-                raise NetError.from_errno("write", result)
-        if self._state[].is_broken:
-            raise Error(String(TlsError(TlsError.CLOSED, "write")))
-
-    @no_inline
-    def _flush(self) raises:
-        # Another fiber is sending, and continues until the output is empty.
-        if self._state[].is_flushing:
-            return
-        self._state[].is_flushing = True
-        var failure = Optional[Error](None)
-        while self._state[].machine.pending() > 0 and not failure:
-            self._state[].machine.exchange_output(self._sending())
-            try:
-                self._state[].tcp.write_all(self._state[].sending.span())
-            except e:
-                self._state[].is_broken = True
-                failure = e^
-            self._state[].sending.clear()
-        self._state[].is_flushing = False
-        if self._state[].flush_waiter:
-            self._state[].flush_waiter.value().wake()
-        self._state[].sending = Buffer()
-        self._state[].machine.release_output()
-        if failure:
-            raise failure.take()
-
     def _say_goodbye(self):
         # An alert or a close_notify: worth a moment, but not a failure. The
         # machine keeps the reason.
@@ -562,7 +538,7 @@ struct TlsStream(Movable, Reader, Writer):
             return
         self._state[].tcp.set_write_timeout_ms(_CLOSE_TIMEOUT_MS)
         try:
-            self._flush()
+            self._sending().flush_or_break()
         except:
             self._state[].is_broken = True
 
@@ -585,8 +561,7 @@ struct TlsStream(Movable, Reader, Writer):
                 return
 
     def _send_and_drop_at_once(self, descriptor: Int32):
-        var output = self._state[].machine.take_output()
-        _ = send_octets(descriptor, output.span(), MSG_DONTWAIT)
+        self._sending().flush_at_once(descriptor)
         if self._state[].is_reading or self._state[].machine.has_ended():
             return
         var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
@@ -594,7 +569,6 @@ struct TlsStream(Movable, Reader, Writer):
             if receive_octets(descriptor, Span(octets), MSG_DONTWAIT) <= 0:
                 return
 
-    def _sending(self) -> PointerTo[Buffer]:
-        return Pointer(to=self._state[].sending).unsafe_origin_cast[
-            MutUntrackedOrigin
-        ]()
+    @always_inline
+    def _sending(self) -> TlsSending:
+        return TlsSending(self._state)

@@ -169,7 +169,7 @@ def _reader_sends() raises:
     var sending = spawn(send)
     sleep(0)
     client[]._state[].is_flushing = False
-    client[]._flush()
+    client[].flush()
     assert_equal(sending^.join(), COUNT)
     client[].end_sending()
     assert_equal(len(_read_to_end(client[])), 0)

@@ -11,6 +11,8 @@ struct ClientStatistics(ImplicitlyCopyable):
     """Connections that were opened."""
     var stale: Int
     """Requests that were repeated because a kept connection was closed."""
+    var not_processed: Int
+    """Requests that were repeated because the server had not processed them."""
     var retries: Int
     """Requests that were retried by the policy."""
     var failures: Int
@@ -22,4 +24,4 @@ struct ClientStatistics(ImplicitlyCopyable):
 
     def __init__(out self):
         """Creates counters at zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0)

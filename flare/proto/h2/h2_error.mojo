@@ -1,5 +1,7 @@
 """Defines the error codes of HTTP/2, and the error of its machine."""
 
+from flare.core import text_at
+
 from .hpack.hpack_error import HpackError
 
 
@@ -34,6 +36,36 @@ struct H2Code:
     """The TLS of the connection is too weak."""
     comptime HTTP_1_1_REQUIRED: UInt32 = 13
     """The resource needs HTTP/1.1."""
+
+
+def code_name(code: UInt32) -> StaticString:
+    """Returns the name of an error code.
+
+    Args:
+        code: The code.
+
+    Returns:
+        The name, as in the RFC; `unknown code` for others.
+    """
+    comptime NAMES: List[StaticString] = [
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ]
+    if code > H2Code.HTTP_1_1_REQUIRED:
+        return "unknown code"
+    return text_at[NAMES](Int(code))
 
 
 @fieldwise_init

@@ -14,7 +14,7 @@ from ...timings import ExchangeTimings
 from ..config.call_log import CallRecord
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.exchange_state import ClientExchangeState
-from ..pool.pool import Origin
+from ..pool.origin import Origin
 from ..transport.clock import Clock
 
 

@@ -17,12 +17,27 @@ from ..credentials.secrets import (
     may_see_secrets,
     proxy_authorization,
 )
-from ..pool.origin import OriginState, Route
-from ..pool.pool import Origin, Pool, PoolState
+from ..pool.connect import HTTP2_PROTOCOL
+from ..pool.origin import Origin, OriginProtocol, OriginState, Route
+from ..pool.pool import Pool, PoolState
 from ..transport.clock import Clock
 from .call import Call, CallState
 
 comptime _KEPT_CALLS_MAX = 256
+
+
+struct ClientTls(Copyable, Movable):
+    """The contexts of TLS, once they were needed."""
+
+    var sharing: Optional[TlsContext]
+    """For requests, to which HTTP/2 is offered."""
+    var alone: Optional[TlsContext]
+    """For requests that need HTTP/1.1, as an upgrade does."""
+
+    def __init__(out self):
+        """Creates no context."""
+        self.sharing = None
+        self.alone = None
 
 
 struct ClientState(Movable):
@@ -40,8 +55,8 @@ struct ClientState(Movable):
     """The origin of the base URL, once it was used."""
     var pool: PoolState
     """The connections."""
-    var tls: Optional[TlsContext]
-    """The context of TLS, once it was needed."""
+    var tls: ClientTls
+    """The contexts of TLS."""
     var statistics: ClientStatistics
     """The counters."""
     var free_calls: List[Call]
@@ -67,7 +82,7 @@ struct ClientState(Movable):
         self.base = base^
         self.credentials = credentials^
         self.base_origin = None
-        self.tls = None
+        self.tls = ClientTls()
         self.statistics = ClientStatistics()
         self.free_calls = List[Call]()
         self.users = 1
@@ -128,6 +143,29 @@ struct ClientState(Movable):
         made.tls = self.tls.copy()
         return heap_create(made^)
 
+    def offers_http2(self, url: Url) -> Bool:
+        """Returns whether HTTP/2 may be spoken to the origin of a URL.
+
+        Args:
+            url: The URL.
+
+        Returns:
+            True by prior knowledge, or if ALPN offers it.
+        """
+        if not self.config.http2:
+            return False
+        if not url.is_secure():
+            # A proxy that forwards requests speaks HTTP/1.1.
+            return self.config.http2_prior_knowledge and not (
+                self.config.proxies.http
+            )
+        if len(self.config.tls.application_protocols) == 0:
+            return True
+        for protocol in self.config.tls.application_protocols:
+            if protocol == HTTP2_PROTOCOL:
+                return True
+        return False
+
     def counted(self) -> ClientStatistics:
         """Returns the counters.
 
@@ -137,7 +175,7 @@ struct ClientState(Movable):
         var found = self.statistics
         found.idle = self.pool.idle
         for origin in self.pool.origins:
-            found.open += origin[].open
+            found.open += origin[].connections.open
         return found
 
     def cookies(self) -> List[Cookie]:
@@ -277,7 +315,10 @@ struct ClientState(Movable):
             and not url.is_secure()
             and Bool(state[].config.proxies.http)
         )
-        var known = pool.find(url.is_secure(), url.authority(), has_tunnel)
+        var may_share = not asks_upgrade and state[].offers_http2(url)
+        var known = pool.find(
+            url.is_secure(), url.authority(), has_tunnel, may_share
+        )
         if known:
             return known.value()
         var origin = OriginState(
@@ -324,6 +365,11 @@ struct ClientState(Movable):
                 if proof:
                     origin.fields.set("Proxy-Authorization", proof.value())
                     origin.own_fields.set("Proxy-Authorization", proof.value())
+        origin.may_share = may_share
+        if may_share:
+            origin.connections.protocol = OriginProtocol.UNKNOWN
+            if not url.is_secure():
+                origin.connections.protocol = OriginProtocol.HTTP2
         return pool.add(origin^)
 
 

@@ -6,7 +6,8 @@ from flare.tls import TlsContext
 
 from ...client_error import ClientError, Phase
 from ..exchange.client_exchange import ClientExchange
-from ..pool.connect import open_connection
+from ..pool.connect import HTTP2_PROTOCOL, open_connection
+from ..pool.origin import Origin
 from .call import Call, exchange_of
 from .client_state import ClientState
 
@@ -42,30 +43,51 @@ def lent(
     if is_kept:
         return exchange
     try:
-        if origin[].is_secure and not state[].tls:
-            state[].tls = _context(state)
         var handshake_us = open_connection(
             Pointer(to=state[].config).unsafe_origin_cast[MutUntrackedOrigin](),
-            state[].tls,
+            _context_for(state, origin),
             origin,
             exchange,
         )
         state[].statistics.connects += 1
+        pool.opened(origin, exchange)
         call[].timings.handshake_us += handshake_us
         call[].timings.connect_us += (
             monotonic_ns() - now_ns
         ) // 1000 - handshake_us
         return exchange
     except e:
-        pool.give_room_up(origin)
+        pool.opening_failed(origin)
         raise e^
 
 
-def _context(state: PointerTo[ClientState]) raises -> TlsContext:
+def _context_for(
+    state: PointerTo[ClientState], origin: Origin
+) raises -> Optional[TlsContext]:
+    if not origin[].is_secure:
+        return None
+    if origin[].may_share:
+        if not state[].tls.sharing:
+            state[].tls.sharing = _context(state, may_share=True)
+        return state[].tls.sharing
+    if not state[].tls.alone:
+        state[].tls.alone = _context(state, may_share=False)
+    return state[].tls.alone
+
+
+def _context(
+    state: PointerTo[ClientState], *, may_share: Bool
+) raises -> TlsContext:
     try:
         var config = state[].config.tls.copy()
         if len(config.application_protocols) == 0:
-            config.application_protocols = ["http/1.1"]
+            config.application_protocols = [String(HTTP2_PROTOCOL), "http/1.1"]
+        if not may_share:
+            var others = List[String]()
+            for protocol in config.application_protocols:
+                if protocol != HTTP2_PROTOCOL:
+                    others.append(protocol)
+            config.application_protocols = others^
         return TlsContext.for_clients(config)
     except e:
         raise Error(ClientError.because(Phase.HANDSHAKE, e))

@@ -12,7 +12,12 @@ from ...content import Content
 from ...encoding.limits import DecodingLimits
 from ...received import Received
 from ...response import Response
-from ..config.retry import retry_delay, seconds_to_wait, status_delay
+from ..config.retry import (
+    random_number,
+    retry_delay,
+    seconds_to_wait,
+    status_delay,
+)
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.decoding import (
     decode_whole,
@@ -31,6 +36,8 @@ from .reference import aim_at, with_http_scheme
 
 comptime _UNAUTHORIZED = 401
 comptime _EXPECTATION_FAILED = 417
+# How often a request is sent again that the server did not process.
+comptime _REFUSALS_MAX = 5
 
 
 def perform(owner: CallOwner) raises -> Response:
@@ -80,6 +87,7 @@ def answered(
     # A server may close on this very request: other connections that are kept
     # would end as this one did, each with the request repeated.
     var wants_new = False
+    var refusals = 0
     while True:
         var failure: ClientError
         try:
@@ -97,6 +105,8 @@ def answered(
             except e:
                 failure = ClientError.because(Phase.HEAD, e)
             var is_stale = exchange.is_stale(failure)
+            if failure.kind == ClientError.NOT_PROCESSED:
+                refusals += 1
             # If nothing of the request was sent, the connection is kept.
             pool.release(origin, exchange)
             # The server has closed a connection that idled, before it saw the
@@ -104,6 +114,13 @@ def answered(
             if is_stale and call[].method.is_idempotent():
                 state[].statistics.stale += 1
                 wants_new = True
+                continue
+            if (
+                failure.kind == ClientError.NOT_PROCESSED
+                and refusals <= _REFUSALS_MAX
+                and _may_send_again(state, call, refusals)
+            ):
+                state[].statistics.not_processed += 1
                 continue
         except e:
             failure = ClientError.because(Phase.CONNECT, e)
@@ -373,7 +390,7 @@ def _received(
     _ = response.headers.unsafe_append_parsed(exchange.fields())
     var received = Received()
     var r = received.state
-    r[].version_minor = exchange.version_minor()
+    r[].version = exchange.version()
     try:
         var limits = decoding_of(state, call)
         var decoder = decoder_for(
@@ -431,6 +448,20 @@ def decoding_of(
     ):
         return None
     return state[].config.decoding
+
+
+def _may_send_again(
+    state: PointerTo[ClientState], call: Call, refusals: Int
+) raises -> Bool:
+    """Waits before a request that was not processed is sent again (RFC 9113
+    section 8.7); not the first time, as other streams may have ended since."""
+    if refusals == 1:
+        return True
+    var delay_ms = state[].config.retry.back_off(refusals - 2, random_number())
+    if not _fits(call, delay_ms):
+        return False
+    sleep(delay_ms)
+    return True
 
 
 def _fits(call: Call, delay_ms: Int) -> Bool:

@@ -8,6 +8,7 @@ from flare.tls import TlsConfig
 from ...cookie_jar import CookieJar
 from ...encoding.limits import DecodingLimits
 from .call_log import CallLog
+from .http2 import ClientHttp2Config
 from .proxy import ProxyRules
 from .retry import RetryPolicy
 
@@ -173,7 +174,7 @@ struct ClientConfig(Copyable, Movable):
     var pool: PoolLimits
     """The limits of the connection pool."""
     var limits: H1Limits
-    """The limits of a response. `body_octets_max` applies to content in
+    """The limits of a response, in either protocol. `body_octets_max` applies to content in
     memory; the reader of a stream limits its content itself.
     """
     var retry: RetryPolicy
@@ -214,6 +215,14 @@ struct ClientConfig(Copyable, Movable):
     """
     var call_log: Optional[CallLog]
     """The recipient of a record for each call; none by default."""
+    var http2: Optional[ClientHttp2Config]
+    """The limits of HTTP/2, which is spoken to https servers that choose it.
+    `None` for HTTP/1.1 only.
+    """
+    var http2_prior_knowledge: Bool
+    """Whether HTTP/2 is spoken without TLS too, to every server (RFC 9113 section
+    3.3). A server that does not expect it breaks the connection.
+    """
 
     def __init__(
         out self,
@@ -236,6 +245,8 @@ struct ClientConfig(Copyable, Movable):
         decoding: Optional[DecodingLimits] = DecodingLimits(),
         var cookies: Optional[CookieJar] = None,
         call_log: Optional[CallLog] = None,
+        http2: Optional[ClientHttp2Config] = ClientHttp2Config(),
+        http2_prior_knowledge: Bool = False,
     ):
         """Creates a configuration. Each field can be changed afterwards.
 
@@ -254,6 +265,8 @@ struct ClientConfig(Copyable, Movable):
             decoding: The limits of decoding; `None` turns it off.
             cookies: The initial cookies of the client's jar.
             call_log: The recipient of a record for each call.
+            http2: The limits of HTTP/2; `None` for HTTP/1.1 only.
+            http2_prior_knowledge: Whether HTTP/2 is spoken without TLS too.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -269,6 +282,8 @@ struct ClientConfig(Copyable, Movable):
         self.decoding = decoding
         self.cookies = cookies^
         self.call_log = call_log
+        self.http2 = http2
+        self.http2_prior_knowledge = http2_prior_knowledge
 
     def first_problem(self) -> Optional[StaticString]:
         """Returns the first field that is out of its bounds.
@@ -289,8 +304,12 @@ struct ClientConfig(Copyable, Movable):
             problem = self.proxies.first_problem()
         if not problem and self.decoding:
             problem = self.decoding.value().first_problem()
+        if not problem and self.http2:
+            problem = self.http2.value().first_problem()
         if problem:
             return problem
+        if self.http2_prior_knowledge and not self.http2:
+            return StaticString("http2_prior_knowledge without http2")
         for name in self.secret_headers:
             if not is_token(name.as_bytes()):
                 return StaticString("a name in secret_headers is no field name")

@@ -104,8 +104,10 @@ def retry_delay(
     """
     if retries >= policy.retries_max or not failure.can_retry():
         return None
-    var was_sent = failure.phase != Phase.CONNECT and (
-        failure.phase != Phase.HANDSHAKE
+    var was_sent = (
+        failure.phase != Phase.CONNECT
+        and failure.phase != Phase.HANDSHAKE
+        and failure.kind != ClientError.NOT_PROCESSED
     )
     if was_sent and not is_idempotent:
         return None

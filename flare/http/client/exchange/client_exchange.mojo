@@ -3,9 +3,9 @@
 This is the joint between a call and the protocol that is spoken. Calls and
 streams know no connection, and protocols know no call. Here stand, once, the
 rules of all protocols: bounds of waits, 100 (Continue), early responses,
-content in memory and bit by bit. `H1Exchange` does the rest.
+content in memory and bit by bit. `ProtocolExchange` does the rest.
 
-After an error the state of the connection is unknown: the caller discards it.
+After an error the state of the exchange is unknown: the caller discards it.
 """
 
 from flare.core import Buffer, PointerTo
@@ -20,9 +20,10 @@ from std.memory import unsafe_memcpy
 
 from ...client_error import ClientError, Phase, raised
 from ...received import Received, ReceivedState
+from ...version import HttpVersion
 from ..transport.clock import now
 from .exchange_state import ClientExchangeState
-from .h1_exchange import H1Exchange
+from .protocol_exchange import ProtocolExchange
 
 comptime _ANNOUNCED_OCTETS_MAX = 256 * 1024
 comptime _DIRECT_READ_OCTETS = 64 * 1024
@@ -218,13 +219,14 @@ struct ClientExchange(TrivialRegisterPassable):
         """
         return self.state[].head.status
 
-    def version_minor(self) -> Int:
-        """Returns the minor version of the response.
+    def version(self) -> HttpVersion:
+        """Returns the version of the response.
 
         Returns:
-            The digit after `HTTP/1.`.
+            The version.
         """
-        return self.state[].head.version.minor
+        var version = self.state[].head.version
+        return HttpVersion(version.major, version.minor)
 
     def fields(self) -> FieldSection[ImmUntrackedOrigin]:
         """Returns the header section of the response.
@@ -357,6 +359,19 @@ struct ClientExchange(TrivialRegisterPassable):
         """
         return self._protocol().can_carry_another()
 
+    def is_shared(self) -> Bool:
+        """Returns whether other exchanges may use the connection too.
+
+        Returns:
+            True in HTTP/2.
+        """
+        return self._protocol().is_shared()
+
+    def leave(self):
+        """Ends the stream of a shared connection, which stays open. It is
+        cancelled unless both ends have sent all."""
+        self._protocol().leave()
+
     def is_stale(self, failure: ClientError) -> Bool:
         """Returns whether the server may have closed the connection before it
         received the request (RFC 9112 section 9.3.1).
@@ -387,12 +402,12 @@ struct ClientExchange(TrivialRegisterPassable):
         return c.transport.tls.value().take_session()
 
     def close(self):
-        """Closes the connection: a fiber that waits on it gets an error."""
-        self.state[].connection.unsafe_value().close()
+        """Ends the exchange: a fiber that waits on it gets an error."""
+        self._protocol().close()
 
     @always_inline
-    def _protocol(self) -> H1Exchange:
-        return H1Exchange(self.state)
+    def _protocol(self) -> ProtocolExchange:
+        return ProtocolExchange(self.state)
 
     @always_inline
     def _content_has_ended(self) raises -> Bool:

@@ -9,6 +9,7 @@ from flare.proto.head import Head
 from flare.runtime.fiber import NO_DEADLINE
 
 from ..config.client_config import ClientTimeouts
+from ..shared.stream_inbox import StreamInbox
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock
 
@@ -41,6 +42,8 @@ struct ClientExchangeState(Movable):
     """Whether part of the request was not sent: its connection must close."""
     var is_send_due: Bool
     """Whether the request goes out together with the next receive."""
+    var inbox: StreamInbox
+    """The received parts of the response, on a shared connection."""
 
     def __init__(out self):
         """Creates an exchange without a connection."""
@@ -54,6 +57,7 @@ struct ClientExchangeState(Movable):
         self.has_heard = False
         self.was_cut = False
         self.is_send_due = False
+        self.inbox = StreamInbox()
 
     def rest(mut self):
         """Clears the exchange, and keeps little memory."""

@@ -11,11 +11,15 @@ from ...client_error import ClientError, Phase, raised
 from ..config.client_config import ClientConfig
 from ..credentials.secrets import proxy_authorization
 from ..exchange.client_exchange import ClientExchange
+from ..shared.liveness import Liveness
+from ..shared.shared_connection import SharedConnection
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock, now
-from .origin import Route
-from .pool import Origin
+from .origin import Origin, Route
 from .tunnel import tunnelled
+
+comptime HTTP2_PROTOCOL: StaticString = "h2"
+"""The name of HTTP/2 in ALPN (RFC 9113 section 3.1)."""
 
 
 def open_connection(
@@ -49,8 +53,25 @@ def open_connection(
         connection.destroy()
         raise e^
     connection.state[].made_ms = now()
+    if origin[].may_share and _speaks_http2(connection):
+        var http2 = config[].http2.value()
+        SharedConnection.begin(
+            connection,
+            http2.machine_limits(config[].limits),
+            config[].timeouts.write_ms,
+            Liveness(http2.ping_after_ms, http2.ping_timeout_ms, now()),
+        )
     exchange.state[].connection = connection
     return handshake_us
+
+
+def _speaks_http2(connection: ClientConnection) -> Bool:
+    ref transport = connection.state[].transport
+    if not transport.tls:
+        # By prior knowledge (RFC 9113 section 3.3).
+        return True
+    var chosen = transport.tls.value().application_protocol()
+    return chosen.or_else(String()) == HTTP2_PROTOCOL
 
 
 def _connect(

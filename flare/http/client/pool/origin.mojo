@@ -24,6 +24,41 @@ struct Route:
     """
 
 
+struct OriginProtocol:
+    """The protocols of an origin, as far as they are known."""
+
+    comptime HTTP1: UInt8 = 0
+    """Each connection carries one exchange at a time."""
+    comptime UNKNOWN: UInt8 = 1
+    """The first connection shows whether the origin chooses HTTP/2."""
+    comptime HTTP2: UInt8 = 2
+    """Exchanges share a connection."""
+
+
+struct OriginConnections(Movable):
+    """The connections of one origin."""
+
+    var idle: List[ClientConnection]
+    """Those that are kept for later, the one used last at the end."""
+    var shared: List[ClientConnection]
+    """Those of HTTP/2 that exchanges are using."""
+    var open: Int
+    """How many exist or are being opened."""
+    var openings: Int
+    """How many are being opened, of an origin that may choose HTTP/2."""
+    var protocol: UInt8
+    """The protocol that its last connection has chosen, one of
+    `OriginProtocol`."""
+
+    def __init__(out self):
+        """Creates the state of an origin without connections."""
+        self.idle = List[ClientConnection]()
+        self.shared = List[ClientConnection]()
+        self.open = 0
+        self.openings = 0
+        self.protocol = OriginProtocol.HTTP1
+
+
 struct OriginState(Movable):
     """The state of one origin: its name, its connections, and the fibers that
     wait for one.
@@ -49,10 +84,8 @@ struct OriginState(Movable):
     """The session that answers its challenges, if credentials may be sent
     there.
     """
-    var idle: List[ClientConnection]
-    """Connections that are kept for later, the one used last at the end."""
-    var open: Int
-    """Connections that exist or are being opened."""
+    var connections: OriginConnections
+    """Its connections."""
     var users: Int
     """Exchanges that refer to it."""
     var waiting: WaitQueueState
@@ -61,6 +94,8 @@ struct OriginState(Movable):
     """A TLS session, which shortens the next handshake."""
     var used_ms: Int
     """When it was last used."""
+    var may_share: Bool
+    """Whether HTTP/2 is offered to it."""
 
     def __init__(
         out self,
@@ -86,15 +121,19 @@ struct OriginState(Movable):
         self.fields = HeaderMap()
         self.own_fields = HeaderMap()
         self.digest = None
-        self.idle = List[ClientConnection]()
-        self.open = 0
+        self.connections = OriginConnections()
         self.users = 0
         self.waiting = WaitQueueState()
         self.session = None
         self.used_ms = 0
+        self.may_share = False
 
     def is_at(
-        self, is_secure: Bool, authority: StringSlice, has_tunnel: Bool
+        self,
+        is_secure: Bool,
+        authority: StringSlice,
+        has_tunnel: Bool,
+        may_share: Bool,
     ) -> Bool:
         """Returns whether this is the origin of a URL.
 
@@ -102,19 +141,25 @@ struct OriginState(Movable):
             is_secure: Whether the scheme is https.
             authority: Host and port in normal form.
             has_tunnel: Whether its route must be `Route.TUNNEL`.
+            may_share: Whether HTTP/2 must be offered to it.
 
         Returns:
-            True if scheme, host and port, and the route, are the same.
+            True if scheme, host and port, route and protocols are the same.
         """
         return (
             self.is_secure == is_secure
+            and self.may_share == may_share
             and has_tunnel == (self.route == Route.TUNNEL)
             and self.authority == authority
         )
 
 
+comptime Origin = PointerTo[OriginState]
+"""A handle to an origin of a pool."""
+
+
 @always_inline
-def queue_of(origin: PointerTo[OriginState]) -> WaitQueue:
+def queue_of(origin: Origin) -> WaitQueue:
     """Returns the queue of the fibers that wait for a connection to an origin.
 
     Args:

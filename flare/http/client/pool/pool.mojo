@@ -2,25 +2,36 @@
 
 An origin has a bounded number of connections. Requests that find none wait in
 a queue. A connection that becomes free is handed to the first of them, so that
-no request overtakes another.
+no request overtakes another. A connection of HTTP/2 is lent to as many exchanges
+as it has room for (`sharing`).
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.net import NetError
-from flare.runtime.operation import CANCELLED
+from flare.runtime.operation import CANCELLED, TIMED_OUT
 from flare.runtime.wait import waiting_fiber
 
 from ...client_error import ClientError, Phase, raised
 from ..config.client_config import PoolLimits
 from ..exchange.client_exchange import ClientExchange
+from ..shared.receiving import refresh
+from ..shared.shared_connection import SharedConnection
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock, now
-from .origin import OriginState, queue_of
+from .origin import Origin, OriginProtocol, OriginState, queue_of
+from .sharing import (
+    end_connection,
+    is_worth_waiting,
+    offer_shared,
+    shared_with_room,
+    stop_sharing,
+    use_shared,
+)
 
 comptime _SWEEP_EVERY_MS = 1_000
-
-comptime Origin = PointerTo[OriginState]
-"""A handle to an origin of a pool."""
+# How long a request waits for room on a shared connection before it opens
+# another one.
+comptime _PATIENCE_MS = 100
 
 
 struct PoolState(Movable):
@@ -58,7 +69,11 @@ struct Pool(TrivialRegisterPassable):
     """The state."""
 
     def find(
-        self, is_secure: Bool, authority: StringSlice, has_tunnel: Bool
+        self,
+        is_secure: Bool,
+        authority: StringSlice,
+        has_tunnel: Bool,
+        may_share: Bool,
     ) -> Optional[Origin]:
         """Returns an origin that the pool already has.
 
@@ -66,12 +81,13 @@ struct Pool(TrivialRegisterPassable):
             is_secure: Whether the scheme is https.
             authority: Host and port in normal form.
             has_tunnel: Whether its route must be `Route.TUNNEL`.
+            may_share: Whether HTTP/2 must be offered to it.
 
         Returns:
             The origin, or none.
         """
         for origin in self.state[].origins:
-            if origin[].is_at(is_secure, authority, has_tunnel):
+            if origin[].is_at(is_secure, authority, has_tunnel, may_share):
                 return origin
         return None
 
@@ -120,28 +136,43 @@ struct Pool(TrivialRegisterPassable):
                 `client.queue_full queue`.
         """
         origin[].used_ms = now()
-        if queue_of(origin).is_empty():
-            if not wants_new:
-                var kept = self._take_idle(origin, can_repeat)
-                if kept:
-                    exchange.state[].connection = kept
-                    return True
-            elif (
-                len(origin[].idle) > 0
-                and origin[].open
-                >= self.state[].limits.connections_per_origin_max
-            ):
-                self._drop_idle(origin)
-            if origin[].open < self.state[].limits.connections_per_origin_max:
-                origin[].open += 1
-                return False
-        var handed = self._wait(origin, exchange.state[].clock)
-        if handed and (wants_new or not _is_fit(handed.value(), can_repeat)):
-            # Its room stays with the caller.
-            handed.value().destroy()
-            return False
-        exchange.state[].connection = handed
-        return Bool(handed)
+        var has_one = self._lend(origin, exchange, can_repeat, wants_new)
+        if not has_one:
+            origin[].connections.openings += 1
+        return has_one
+
+    def opened(self, origin: Origin, exchange: ClientExchange):
+        """Records that the connection which an exchange was permitted to open is
+        open. Requests that have waited for it share it, or open others.
+
+        Args:
+            origin: The origin of the request.
+            exchange: The exchange, which has the connection.
+        """
+        ref connections = origin[].connections
+        connections.openings -= 1
+        if not origin[].may_share:
+            return
+        var connection = exchange.state[].connection.value()
+        if connection.state[].shared:
+            connections.protocol = OriginProtocol.HTTP2
+            use_shared(origin, connection)
+            offer_shared(origin, connection)
+        else:
+            connections.protocol = OriginProtocol.HTTP1
+            self._let_waiters_open(origin)
+
+    def opening_failed(self, origin: Origin):
+        """Records that a permitted connection could not be opened.
+
+        Args:
+            origin: The origin.
+        """
+        origin[].connections.openings -= 1
+        self.give_room_up(origin)
+        if origin[].connections.protocol == OriginProtocol.UNKNOWN:
+            # They need not fail one after another.
+            self._let_waiters_open(origin)
 
     def release(self, origin: Origin, exchange: ClientExchange):
         """Takes back the connection of an exchange that is over.
@@ -150,20 +181,24 @@ struct Pool(TrivialRegisterPassable):
             origin: The origin of the request.
             exchange: The exchange; it has no connection afterwards.
         """
-        if not exchange.can_carry_another():
+        if not exchange.can_carry_another() or exchange.is_shared():
             self.discard(origin, exchange)
             return
         self._keep(origin, exchange.state[].connection.take())
 
     def discard(self, origin: Origin, exchange: ClientExchange):
         """Closes the connection of an exchange that has failed or was
-        abandoned.
+        abandoned. On a shared connection, it ends the stream only.
 
         Args:
             origin: The origin of the request.
             exchange: The exchange; it has no connection afterwards.
         """
-        self._close(origin, exchange.state[].connection.take())
+        if not exchange.is_shared():
+            self._close(origin, exchange.state[].connection.take())
+            return
+        exchange.leave()
+        self._return_shared(origin, exchange.state[].connection.take())
 
     def detach(
         self, origin: Origin, exchange: ClientExchange
@@ -192,12 +227,12 @@ struct Pool(TrivialRegisterPassable):
             waiter.value()[].may_open = True
             waiter.value()[].fiber.wake()
         else:
-            origin[].open -= 1
+            origin[].connections.open -= 1
 
     def close_idle(self):
         """Closes the idle connections."""
         for origin in self.state[].origins:
-            while len(origin[].idle) > 0:
+            while len(origin[].connections.idle) > 0:
                 self._drop_idle(origin)
 
     def destroy(self):
@@ -207,6 +242,72 @@ struct Pool(TrivialRegisterPassable):
         for origin in self.state[].origins:
             heap_destroy(origin)
         self.state[].origins.clear()
+
+    def _lend(
+        self,
+        origin: Origin,
+        exchange: ClientExchange,
+        can_repeat: Bool,
+        wants_new: Bool,
+    ) raises -> Bool:
+        if queue_of(origin).is_empty():
+            var kept = shared_with_room(origin)
+            if not kept and not wants_new:
+                kept = self._take_idle(origin, can_repeat)
+            if kept:
+                use_shared(origin, kept.value())
+                exchange.state[].connection = kept
+                return True
+            if (
+                wants_new
+                and len(origin[].connections.idle) > 0
+                and not self._may_open(origin)
+            ):
+                self._drop_idle(origin)
+            if self._may_open(origin) and not is_worth_waiting(origin):
+                origin[].connections.open += 1
+                return False
+        var handed = self._wait(origin, exchange.state[].clock)
+        if (
+            handed
+            and not handed.value().state[].shared
+            and (wants_new or not _is_fit(handed.value(), can_repeat))
+        ):
+            # Its room stays with the caller.
+            handed.value().destroy()
+            return False
+        exchange.state[].connection = handed
+        return Bool(handed)
+
+    @always_inline
+    def _may_open(self, origin: Origin) -> Bool:
+        return (
+            origin[].connections.open
+            < self.state[].limits.connections_per_origin_max
+        )
+
+    def _let_waiters_open(self, origin: Origin):
+        while self._may_open(origin) and not queue_of(origin).is_empty():
+            origin[].connections.open += 1
+            self.give_room_up(origin)
+
+    def _return_shared(self, origin: Origin, connection: ClientConnection):
+        var c = SharedConnection(connection)
+        c.state()[].users -= 1
+        if (
+            c.may_take_more()
+            and not self.state[].is_over
+            and now() - connection.state[].made_ms
+            < self.state[].limits.age_max_ms
+        ):
+            offer_shared(origin, connection)
+            if c.state()[].users == 0:
+                stop_sharing(origin, connection)
+                self._keep(origin, connection)
+            return
+        stop_sharing(origin, connection)
+        if c.state()[].users == 0:
+            self._close(origin, connection)
 
     def _keep(self, origin: Origin, connection: ClientConnection):
         var now_ms = now()
@@ -226,7 +327,7 @@ struct Pool(TrivialRegisterPassable):
         if self.state[].limits.idle_connections_max == 0:
             self._close(origin, connection)
             return
-        origin[].idle.append(connection)
+        origin[].connections.idle.append(connection)
         self.state[].idle += 1
         if now_ms - self.state[].swept_ms >= _SWEEP_EVERY_MS:
             self._sweep(now_ms)
@@ -235,13 +336,13 @@ struct Pool(TrivialRegisterPassable):
 
     def _close(self, origin: Origin, connection: ClientConnection):
         self.give_room_up(origin)
-        connection.destroy()
+        end_connection(connection)
 
     def _take_idle(
         self, origin: Origin, can_repeat: Bool
     ) -> Optional[ClientConnection]:
-        while len(origin[].idle) > 0:
-            var connection = origin[].idle.pop()
+        while len(origin[].connections.idle) > 0:
+            var connection = origin[].connections.idle.pop()
             self.state[].idle -= 1
             var now_ms = origin[].used_ms
             ref c = connection.state[]
@@ -251,8 +352,8 @@ struct Pool(TrivialRegisterPassable):
                 and _is_fit(connection, can_repeat)
             ):
                 return connection
-            origin[].open -= 1
-            connection.destroy()
+            origin[].connections.open -= 1
+            end_connection(connection)
         return None
 
     def _wait(
@@ -267,13 +368,28 @@ struct Pool(TrivialRegisterPassable):
         var waiter = queue.join(fiber)
         var result = 0
         while not waiter[].connection and not waiter[].may_open and result == 0:
-            result = fiber.wait(clock.left(_MS_MAX))
+            if not origin[].may_share:
+                result = fiber.wait(clock.left(_MS_MAX))
+                continue
+            var began_ms = now()
+            result = fiber.wait(clock.left(_PATIENCE_MS))
+            if result == TIMED_OUT and now() - began_ms >= _PATIENCE_MS:
+                result = 0
+                if (
+                    self._may_open(origin)
+                    and origin[].connections.openings == 0
+                ):
+                    queue.leave(waiter)
+                    origin[].connections.open += 1
+                    return None
         var connection = waiter[].connection
         var may_open = waiter[].may_open
         if connection or may_open:
             heap_destroy(waiter)
             if result == CANCELLED:
-                if connection:
+                if connection and connection.value().state[].shared:
+                    self._return_shared(origin, connection.value())
+                elif connection:
                     self._keep(origin, connection.value())
                 else:
                     self.give_room_up(origin)
@@ -294,8 +410,8 @@ struct Pool(TrivialRegisterPassable):
         self.state[].swept_ms = now_ms
         for origin in self.state[].origins:
             while (
-                len(origin[].idle) > 0
-                and now_ms - origin[].idle[0].state[].idle_since_ms
+                len(origin[].connections.idle) > 0
+                and now_ms - origin[].connections.idle[0].state[].idle_since_ms
                 >= self.state[].limits.idle_timeout_ms
             ):
                 self._drop_idle(origin)
@@ -303,12 +419,12 @@ struct Pool(TrivialRegisterPassable):
     def _drop_oldest(self):
         var oldest = Optional[Origin](None)
         for origin in self.state[].origins:
-            if len(origin[].idle) == 0:
+            if len(origin[].connections.idle) == 0:
                 continue
             if (
                 not oldest
-                or origin[].idle[0].state[].idle_since_ms
-                < oldest.value()[].idle[0].state[].idle_since_ms
+                or origin[].connections.idle[0].state[].idle_since_ms
+                < oldest.value()[].connections.idle[0].state[].idle_since_ms
             ):
                 oldest = origin
         if oldest:
@@ -317,7 +433,7 @@ struct Pool(TrivialRegisterPassable):
     def _drop_idle(self, origin: Origin):
         # The call never parks, so that code that iterates over the pool finds
         # it unchanged.
-        origin[].idle.pop(0).destroy()
+        end_connection(origin[].connections.idle.pop(0))
         self.state[].idle -= 1
         self.give_room_up(origin)
 
@@ -337,13 +453,15 @@ struct Pool(TrivialRegisterPassable):
                 ClientError.QUEUE_FULL, Phase.QUEUE, "too many origins in use"
             )
         var origin = self.state[].origins.pop(found)
-        while len(origin[].idle) > 0:
+        while len(origin[].connections.idle) > 0:
             self._drop_idle(origin)
         heap_destroy(origin)
 
 
 @always_inline
 def _is_fit(connection: ClientConnection, can_repeat: Bool) -> Bool:
+    if connection.state[].shared:
+        return refresh(SharedConnection(connection))
     # If both are one step, unexpected octets show beside the send.
     return (
         can_repeat and connection.can_send_and_fill()

@@ -16,7 +16,7 @@ from ..config.proxy import Proxy
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.exchange_state import ClientExchangeState
 from ..transport.client_connection import ClientConnection
-from .pool import Origin
+from .origin import Origin
 
 comptime _VERSION: UInt8 = 5
 comptime _AUTHENTICATION_VERSION: UInt8 = 1

@@ -137,7 +137,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: As `status` does.
         """
         streaming.receive_head(self._state)
-        return HttpVersion(1, self._state[].response.version_minor)
+        return self._state[].response.version
 
     def headers(self) raises -> ref[origin_of(self)] HeaderMap:
         """Waits for the head of the response, and returns its fields.

@@ -16,6 +16,7 @@ from flare.sys.errno import EBUSY
 
 from ...client_error import ClientError, Phase, raised
 from ...encoding.limits import DecodingLimits
+from ...version import HttpVersion
 from ..call.call import exchange_of
 from ..call.client_state import CallOwner, ClientState
 from ..exchange.client_exchange import ClientExchange
@@ -77,8 +78,8 @@ struct ResponseSide(Movable):
     """Whether a fiber is receiving."""
     var status: Int
     """The status; 0 while the head is awaited."""
-    var version_minor: Int
-    """The minor version; 0 while the head is awaited."""
+    var version: HttpVersion
+    """The version; that of HTTP/1.1 while the head is awaited."""
     var headers: HeaderMap
     """The header section."""
     var trailers: HeaderMap
@@ -95,7 +96,7 @@ struct ResponseSide(Movable):
         self.state = Self.AWAITED
         self.is_in_use = False
         self.status = 0
-        self.version_minor = 0
+        self.version = HttpVersion.HTTP_1_1
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         self.coded = None
@@ -157,7 +158,7 @@ struct ClientStreamState(Movable):
         ref response = self.response
         response.state = ResponseSide.CONTENT
         response.status = exchange.status()
-        response.version_minor = exchange.version_minor()
+        response.version = exchange.version()
         _ = response.headers.unsafe_append_parsed(exchange.fields())
         if decoder:
             response.coded = CodedContent(decoder.take())

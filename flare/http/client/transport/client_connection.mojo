@@ -1,8 +1,8 @@
 """Moves the octets of one connection of the client, whatever carries them.
 
 The state lies on the heap, because the fiber that reads or writes parks
-meanwhile. The protocol that is spoken keeps its state here (`h1`), and only
-the module of that protocol touches it.
+meanwhile. The protocol that is spoken keeps its state here (`h1`, `shared`), and
+only the modules of that protocol touch it.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
@@ -23,6 +23,7 @@ from flare.tls import TlsStream
 from flare.unix import UnixStream
 
 from ...client_error import ClientError, Phase, raised
+from ..shared.shared_state import SharedState
 from .clock import Clock
 
 comptime _SMALL_READ_OCTETS = 4 * 1024
@@ -55,6 +56,9 @@ struct ClientConnectionState(Movable):
 
     var h1: H1State
     """The state of the HTTP/1.1 machine; only `H1Exchange` touches it."""
+    var shared: Optional[PointerTo[SharedState]]
+    """The state of HTTP/2, if it is spoken; only `SharedConnection` and the
+    modules beside it touch it."""
     var received: Buffer
     """Octets that came and are not consumed."""
     var output: Buffer
@@ -80,6 +84,7 @@ struct ClientConnectionState(Movable):
             limits: Bounds on a response.
         """
         self.h1 = H1State(Role.CLIENT, limits)
+        self.shared = None
         self.received = Buffer()
         self.output = Buffer()
         self.transport = ClientTransport()
@@ -115,6 +120,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         """
         if self.state[].transport.tls:
             self.state[].transport.tls.value().close_at_once()
+        if self.state[].shared:
+            heap_destroy(self.state[].shared.value())
         heap_destroy(self.state)
 
     def close(self):
@@ -126,6 +133,14 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].transport.socket.value().close()
         elif self.state[].transport.tls:
             self.state[].transport.tls.value().close_at_once()
+
+    def interrupt_read(self):
+        """Ends the wait of the fiber that receives, with `net.cancelled`. No octet
+        is lost."""
+        if self.state[].transport.socket:
+            self.state[].transport.socket.value().interrupt_receive()
+        elif self.state[].transport.tls:
+            self.state[].transport.tls.value().interrupt_read()
 
     def carry_over(self, var tcp: TcpStream):
         """Makes a TCP stream the transport.
@@ -410,7 +425,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         """
         self.state[].idle_since_ms = now_ms
         self.state[].last_read_was_full = False
-        if self.state[].received.capacity() > _KEPT_OCTETS_MAX:
-            self.state[].received = Buffer()
-        if self.state[].output.capacity() > _KEPT_OCTETS_MAX:
-            self.state[].output = Buffer()
+        # On a shared connection, part of a frame may be there.
+        ref c = self.state[]
+        if len(c.received) == 0 and c.received.capacity() > _KEPT_OCTETS_MAX:
+            c.received = Buffer()
+        if len(c.output) == 0 and c.output.capacity() > _KEPT_OCTETS_MAX:
+            c.output = Buffer()

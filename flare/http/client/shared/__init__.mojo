@@ -1,0 +1,1 @@
+"""Shares one connection of HTTP/2 among exchanges."""

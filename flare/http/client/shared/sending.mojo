@@ -1,0 +1,190 @@
+"""Sends the frames of all exchanges of a shared connection.
+
+One fiber sends at a time, and continues until no octet is left. If its wait ends
+early, no octet is lost: another fiber sends the rest.
+"""
+
+from flare.core import Buffer
+from flare.net import NetError
+from flare.runtime.socket import is_simulated
+from flare.runtime.wait import deadline_in
+from flare.sys.socket import send_octets
+from flare.sys.socket_constants import MSG_DONTWAIT
+
+from ..transport.clock import now
+from .shared_connection import SharedConnection
+
+comptime _KEPT_OCTETS_MAX = 64 * 1024
+
+
+def unsent_octets(c: SharedConnection) -> Int:
+    """Returns how many octets wait to be sent, without those inside of TLS.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The number.
+    """
+    return len(c.output()[]) + len(c.state()[].sending.octets)
+
+
+def has_unsent(c: SharedConnection) -> Bool:
+    """Returns whether octets wait to be sent.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False also if the connection has failed.
+    """
+    if c.state()[].failure:
+        return False
+    ref transport = c.connection.state[].transport
+    return unsent_octets(c) > 0 or (
+        Bool(transport.tls) and transport.tls.value().has_unsent()
+    )
+
+
+def announce(c: SharedConnection):
+    """Sends as much as the kernel takes without waiting. A fiber that waits on
+    the connection sends the rest.
+
+    Args:
+        c: The connection.
+    """
+    ref s = c.state()[]
+    if s.sending.is_busy or s.failure or is_simulated():
+        return
+    if c.connection.state[].transport.tls:
+        _send_tls_at_once(c)
+    else:
+        _send_plain_at_once(c)
+    if has_unsent(c):
+        hand_sending_over(c)
+
+
+def hand_sending_over(c: SharedConnection):
+    """Lets another fiber send the rest.
+
+    Args:
+        c: The connection.
+    """
+    ref s = c.state()[]
+    if s.is_reading:
+        # It sends before it reads again.
+        c.connection.interrupt_read()
+    elif len(s.waiting) > 0:
+        s.waiting[0].wake()
+
+
+def send_rest(c: SharedConnection) raises:
+    """Sends all octets, unless another fiber is doing so.
+
+    Args:
+        c: The connection. If sending fails, it has failed afterwards.
+
+    Raises:
+        The error, if only the wait of this fiber has ended.
+    """
+    ref s = c.state()[]
+    if s.sending.is_busy or not has_unsent(c):
+        return
+    s.sending.is_busy = True
+    var interruption = Optional[Error](None)
+    while has_unsent(c) and not interruption:
+        var began_ms = now()
+        try:
+            _send_once(c)
+        except e:
+            var net = NetError.of(e)
+            if net and (
+                net.value().kind == NetError.CANCELLED
+                or (
+                    net.value().kind == NetError.TIMEOUT
+                    and now() - began_ms < s.sending.write_ms
+                )
+            ):
+                interruption = Error(e)
+            else:
+                c.fail(e)
+        wake_writers(c)
+    s.sending.is_busy = False
+    if s.sending.octets.capacity() > _KEPT_OCTETS_MAX:
+        if len(s.sending.octets) == 0:
+            s.sending.octets = Buffer()
+    if interruption:
+        hand_sending_over(c)
+        raise interruption.take()
+
+
+def wake_writers(c: SharedConnection):
+    """Wakes the fibers that wait to send.
+
+    Args:
+        c: The connection.
+    """
+    ref s = c.state()[]
+    if s.writers == 0:
+        return
+    for found in s.inboxes:
+        if found and found.value()[].writer:
+            found.value()[].writer.value().wake()
+
+
+def _send_once(c: SharedConnection) raises:
+    ref s = c.state()[]
+    var output = c.output()
+    if c.connection.state[].transport.tls:
+        with deadline_in(s.sending.write_ms):
+            ref tls = c.connection.state[].transport.tls.value()
+            output[].consume(tls.encrypt(output[].span()))
+            tls.flush()
+        return
+    if len(s.sending.octets) == 0:
+        s.sending.octets.clear()
+        swap(s.sending.octets, output[])
+    var octets = s.sending.octets.span()
+    var count = c.connection.write(
+        Span[UInt8, ImmUntrackedOrigin](
+            unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
+                ImmUntrackedOrigin
+            ](),
+            length=len(octets),
+        ),
+        s.sending.write_ms,
+    )
+    c.state()[].sending.octets.consume(count)
+
+
+def _send_tls_at_once(c: SharedConnection):
+    ref tls = c.connection.state[].transport.tls.value()
+    var output = c.output()
+    try:
+        while len(output[]) > 0:
+            var count = tls.encrypt(output[].span())
+            output[].consume(count)
+            tls.flush_at_once()
+            if count == 0:
+                return
+        tls.flush_at_once()
+    except e:
+        c.fail(e)
+
+
+def _send_plain_at_once(c: SharedConnection):
+    ref s = c.state()[]
+    var output = c.output()
+    while unsent_octets(c) > 0:
+        if len(s.sending.octets) == 0:
+            s.sending.octets.clear()
+            swap(s.sending.octets, output[])
+        var count = send_octets(
+            c.connection.state[].transport.socket.value().descriptor(),
+            s.sending.octets.span(),
+            MSG_DONTWAIT,
+        )
+        if count <= 0:
+            # A failure shows at the next wait.
+            return
+        s.sending.octets.consume(count)
