@@ -232,9 +232,9 @@ struct ClientError(Copyable, Movable, Writable):
         it is idempotent.
 
         Returns:
-            True if the host was not found or reached, if the connection ended or
-            the request was not processed, after a timeout, and for the statuses
-            429, 502, 503 and 504.
+            True if the host was not found or reached, if the connection ended, or
+            if the request was not processed. True also after a timeout, and for
+            the statuses 429, 502, 503 and 504.
         """
         return (
             self.kind == Self.REFUSED

@@ -453,8 +453,8 @@ def decoding_of(
 def _may_send_again(
     state: PointerTo[ClientState], call: Call, refusals: Int
 ) raises -> Bool:
-    """Waits before a request that was not processed is sent again (RFC 9113
-    section 8.7); not the first time, as other streams may have ended since."""
+    """Returns whether a request that was not processed is sent again (RFC 9113
+    section 8.7). From the second time on, it waits before that."""
     if refusals == 1:
         return True
     var delay_ms = state[].config.retry.back_off(refusals - 2, random_number())

@@ -22,9 +22,9 @@ struct ClientHttp2Config(ImplicitlyCopyable, Movable):
     in order.
     """
     var stream_window_octets: Int
-    """How much content of a response the server may send before the program
-    takes some, 64 KiB to 2 GiB; 1 MiB by default, as in hyper. A fast reader gets
-    more, up to 8 MiB.
+    """The most content of a response that the server may send before the program
+    takes some, 64 KiB to 2 GiB. The default is 1 MiB. A fast reader gets more, up
+    to 8 MiB.
     """
     var connection_window_octets: Int
     """The same for all responses of a connection together; 16 MiB by default, so

@@ -9,7 +9,7 @@ from flare.proto.head import Head
 from flare.runtime.fiber import NO_DEADLINE
 
 from ..config.client_config import ClientTimeouts
-from ..shared.stream_inbox import StreamInbox
+from ..transport.stream_inbox import StreamInbox
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock
 

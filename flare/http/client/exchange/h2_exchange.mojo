@@ -1,8 +1,7 @@
 """Carries one exchange of a client in HTTP/2.
 
 The exchange is one stream of a connection that others use at the same time. Its
-frames leave with theirs, and its inbox receives what the fiber that reads the
-connection finds.
+frames leave with theirs. The fiber that reads the connection fills its inbox.
 """
 
 from flare.core import PointerTo
@@ -10,13 +9,12 @@ from flare.message import HeaderMap
 from flare.proto.event import HttpEvent
 from flare.proto.h1 import BodyLength
 from flare.proto.h2.outgoing_requests import RequestStart
-from flare.proto.h2.stream_table import NO_SLOT
 from flare.proto.head import BodyKind
 
 from ...client_error import ClientError, Phase, raised
 from ..shared.sending import announce, has_unsent, send_rest
 from ..shared.shared_connection import SharedConnection, not_processed
-from ..shared.stream_inbox import Inbox
+from ..transport.stream_inbox import Inbox
 from ..shared.waiting import (
     UNSENT_OCTETS_MAX,
     Awaited,
@@ -43,7 +41,7 @@ struct H2Exchange(TrivialRegisterPassable):
         self.limit_content(content_octets_max)
 
     def limit_content(self, octets_max: Int):
-        """Limits the content that is still to come.
+        """Limits the further content.
 
         Args:
             octets_max: The longest content to accept.
@@ -300,7 +298,7 @@ struct H2Exchange(TrivialRegisterPassable):
             inbox[].failure = raised(
                 ClientError.CLOSED, Phase.CONTENT, "the exchange was abandoned"
             )
-        # What has arrived is of no use any more.
+        # No fiber reads the rest.
         inbox[].has_ended = False
         inbox[].has_head = False
         inbox[].wake()

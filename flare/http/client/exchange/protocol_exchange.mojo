@@ -12,8 +12,8 @@ from .h2_exchange import H2Exchange
 
 @fieldwise_init
 struct ProtocolExchange(TrivialRegisterPassable):
-    """A handle to an exchange in the protocol of its connection. `H1Exchange` and
-    `H2Exchange` say what each function does."""
+    """A handle to an exchange in the protocol of its connection. The functions
+    are those of `H1Exchange` and `H2Exchange`."""
 
     var state: PointerTo[ClientExchangeState]
     """The exchange."""

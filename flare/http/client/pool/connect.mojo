@@ -11,7 +11,7 @@ from ...client_error import ClientError, Phase, raised
 from ..config.client_config import ClientConfig
 from ..credentials.secrets import proxy_authorization
 from ..exchange.client_exchange import ClientExchange
-from ..shared.liveness import Liveness
+from ..transport.liveness import Liveness
 from ..shared.shared_connection import SharedConnection
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock, now

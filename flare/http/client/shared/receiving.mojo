@@ -5,7 +5,7 @@ connection.
 from flare.core import PointerTo
 from flare.message import FieldLine, FieldSection
 from flare.net import NetError
-from flare.proto.h2.h2_error import H2Code, H2Error, code_name
+from flare.proto.h2.h2_error import H2Code, code_name
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_state import H2Input
 from flare.proto.h2.stream_state import H2StreamState
@@ -14,8 +14,8 @@ from ...client_error import ClientError, Phase, raised
 from ..transport.clock import now
 from .sending import announce, wake_writers
 from .shared_connection import SharedConnection, not_processed
-from .shared_state import ServerGoaway
-from .stream_inbox import Inbox
+from ..transport.shared_state import ServerGoaway
+from ..transport.stream_inbox import Inbox
 
 comptime _REFRESHING_READS_MAX = 64
 comptime _ARRIVAL_TIMEOUT_MS = 1
@@ -110,7 +110,7 @@ def refresh(c: SharedConnection) -> Bool:
             take_octets(c, c.connection.fill(_ARRIVAL_TIMEOUT_MS))
         except e:
             var net = NetError.of(e)
-            # A part of a record is no reason not to go on.
+            # Only a part of a record has arrived.
             return net and net.value().kind == NetError.TIMEOUT
     return False
 

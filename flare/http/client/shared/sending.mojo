@@ -65,7 +65,7 @@ def announce(c: SharedConnection):
 
 
 def hand_sending_over(c: SharedConnection):
-    """Lets another fiber send the rest.
+    """Makes another fiber send the rest.
 
     Args:
         c: The connection.

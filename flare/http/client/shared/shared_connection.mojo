@@ -1,4 +1,4 @@
-"""Lets several exchanges use one connection of HTTP/2.
+"""Shares one connection of HTTP/2 among exchanges.
 
 No fiber belongs to the connection. Of the fibers that wait for something on it,
 one reads and fills the inboxes of all; when it leaves, the next one reads
@@ -17,9 +17,9 @@ from flare.proto.h2.stream_table import NO_SLOT
 from ...client_error import ClientError, Phase, raised
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import now
-from .liveness import Liveness
-from .shared_state import SharedState
-from .stream_inbox import Inbox
+from ..transport.liveness import Liveness
+from ..transport.shared_state import SharedState
+from ..transport.stream_inbox import Inbox
 
 # As long as the server has not told its limit.
 comptime _ASSUMED_STREAMS = 100
@@ -167,7 +167,7 @@ struct SharedConnection(TrivialRegisterPassable):
         self.connection.close()
 
     def say_goodbye(self):
-        """Tells the server that the connection ends, before it is closed."""
+        """Announces to the server that the connection is closed."""
         if not self.state()[].failure:
             self.machine().go_away(0, H2Code.NO_ERROR, self.output())
 

@@ -9,7 +9,7 @@ from ..transport.clock import now
 from .receiving import judge_failure, take_octets
 from .sending import has_unsent, send_rest, unsent_octets
 from .shared_connection import SharedConnection
-from .stream_inbox import Inbox
+from ..transport.stream_inbox import Inbox
 
 comptime UNSENT_OCTETS_MAX = 64 * 1024
 """How much may wait to be sent before content waits. The content of each
@@ -69,7 +69,7 @@ def await_change(
 
 
 def is_there(c: SharedConnection, inbox: Inbox, awaited: UInt8) -> Bool:
-    """Returns whether an event has come.
+    """Returns whether an event is there.
 
     Args:
         c: The connection.

@@ -23,7 +23,7 @@ from flare.tls import TlsStream
 from flare.unix import UnixStream
 
 from ...client_error import ClientError, Phase, raised
-from ..shared.shared_state import SharedState
+from .shared_state import SharedState
 from .clock import Clock
 
 comptime _SMALL_READ_OCTETS = 4 * 1024

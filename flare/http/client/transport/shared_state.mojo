@@ -14,7 +14,7 @@ struct ServerGoaway(TrivialRegisterPassable):
     """The announcement of a server that it takes no further streams."""
 
     var has_come: Bool
-    """Whether it has come."""
+    """Whether it was received."""
     var last_id: Int
     """The highest stream that the server processes."""
     var code: UInt32

@@ -1,4 +1,4 @@
-"""Keeps what arrived for one exchange of a shared connection.
+"""Keeps the received parts of a response on a shared connection.
 
 The fiber that reads the connection fills the inboxes of all exchanges. So an
 inbox lies in the block of a call, and is changed while its owner waits.

@@ -1,9 +1,9 @@
 """Asks a silent server whether it is still there (RFC 9113 section 6.7).
 
 Without that, a request on a connection that a router has forgotten would wait as
-long as it may. The same question counts streams that the client has cancelled: the
-server has seen a cancellation before it answers, and until then the stream
-counts against the server's limit.
+long as it may. The same question serves streams that the client has cancelled. The
+server has seen a cancellation before it answers. Until then, the stream counts
+against the server's limit.
 """
 
 
