@@ -57,6 +57,7 @@ from .client import (
     CallLog,
     CallRecord,
     ClientConfig,
+    ClientHttp2Config,
     ClientError,
     ClientStatistics,
     ClientStream,

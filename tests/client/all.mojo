@@ -12,6 +12,9 @@ from tests.client import (
     test_digest_parallel,
     test_download,
     test_forms,
+    test_h2_content,
+    test_h2_faults,
+    test_h2_sharing,
     test_handlers,
     test_odd_answers,
     test_pool,
@@ -36,6 +39,9 @@ def main() raises:
     _run[test_digest_parallel.TESTS](failures)
     _run[test_download.TESTS](failures)
     _run[test_forms.TESTS](failures)
+    _run[test_h2_content.TESTS](failures)
+    _run[test_h2_faults.TESTS](failures)
+    _run[test_h2_sharing.TESTS](failures)
     _run[test_handlers.TESTS](failures)
     _run[test_odd_answers.TESTS](failures)
     _run[test_pool.TESTS](failures)

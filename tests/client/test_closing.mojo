@@ -154,7 +154,7 @@ def _fill_all(client: HttpClient) raises:
     while still < 10:
         var taken = 0
         for origin in pool.state[].origins:
-            for connection in origin[].idle:
+            for connection in origin[].connections.idle:
                 taken += _fill(
                     connection.state[].transport.tls.value().descriptor(),
                     Span(octets),

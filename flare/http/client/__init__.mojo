@@ -17,6 +17,7 @@ from ..client_error import ClientError, Phase
 from .functions import delete, get, head, options, patch, post, put
 from .credentials.netrc import netrc_login, read_netrc
 from .config.proxy import Proxy, ProxyRules
+from .config.http2 import ClientHttp2Config
 from .config.retry import RetryPolicy
 from .client_statistics import ClientStatistics
 from .stream.client_stream import ClientStream
