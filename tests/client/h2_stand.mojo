@@ -8,7 +8,6 @@ from std.testing import assert_equal
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http import (
     ClientConfig,
-    ClientError,
     ClientHttp2Config,
     ClientStatistics,
     ClientTimeouts,

@@ -4,16 +4,14 @@ from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.http import (
-    ClientConfig,
     ClientHttp2Config,
-    ClientStream,
     ClientTimeouts,
     HttpVersion,
 )
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 
-from tests.client.h2_stand import H2Peer, H2Stand, require
+from tests.client.h2_stand import H2Stand, require
 from tests.proto_h2.machine_scene import number
 from tests.tcp.loops import on_each_backend
 

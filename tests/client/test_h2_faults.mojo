@@ -2,12 +2,10 @@
 
 from std.testing import assert_equal, assert_true
 
-from flare.http import ClientHttp2Config, ClientTimeouts, HttpClient
-from flare.runtime.wait import sleep
+from flare.http import ClientHttp2Config
 
 from tests.client.h2_stand import H2Stand, require
-from tests.client.stand import OK_ANSWER, Ending, Reply, Stand
-from tests.proto_h2.machine_scene import block_of, number
+from tests.proto_h2.machine_scene import number
 from tests.tcp.loops import on_each_backend
 
 

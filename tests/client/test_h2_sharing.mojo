@@ -2,16 +2,10 @@
 
 from std.testing import assert_equal, assert_true
 
-from flare.http import (
-    ClientConfig,
-    ClientHttp2Config,
-    ClientTimeouts,
-    HttpVersion,
-)
-from flare.runtime.task import JoinHandle, spawn
+from flare.runtime.task import JoinHandle
 from flare.runtime.wait import sleep
 
-from tests.client.h2_stand import Asked, H2Peer, H2Stand, require
+from tests.client.h2_stand import Asked, H2Stand, require
 from tests.proto_h2.machine_scene import number
 from tests.tcp.loops import on_each_backend
 

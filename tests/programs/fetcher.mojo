@@ -1,15 +1,18 @@
 """Asks a server of another maker for all that a client asks for.
 
-    fetcher URL [FOLDER]
+    fetcher URL [FOLDER] [h2c] [files]
 
-The folder holds the authority that is trusted. Prints a line for each request:
+The folder holds the authority that is trusted; `h2c` is prior knowledge of
+HTTP/2. From a server of `files`, it gets two of them, fifty times each at once.
+Prints a line for each request:
 tests/python/test_client_peers.py knows what they must say.
 """
 
 from std.sys import argv
 
-from flare.http import ClientConfig, HttpClient, Response
+from flare.http import ClientConfig, HttpClient, HttpVersion, Response
 from flare.io import MemoryReader
+from flare.runtime.task import JoinHandle
 from flare.tls import Pem, TlsConfig
 
 comptime CONTENT_OCTETS = 300_000
@@ -44,7 +47,9 @@ def sums(octets: Span[UInt8, _]) -> String:
 
 
 def ask_for_contents(client: HttpClient) raises:
-    say("get", client.get("/text"))
+    var first = client.get("/text")
+    print("version", first.version())
+    say("get", first)
     var head = client.head("/text")
     print("head", head.status, len(head.body.octets()))
     var nothing = client.get("/nothing")
@@ -84,14 +89,47 @@ def send_contents(client: HttpClient) raises:
     print("json", json.status, json.json()["a"].int_value())
 
 
+def ask_at_once(client: HttpClient) raises:
+    """Asks at the same time, which takes one connection in HTTP/2."""
+    if client.get("/text").version() == HttpVersion.HTTP_1_1:
+        return
+    var tasks = List[JoinHandle[Response]]()
+    for _ in range(50):
+        tasks.append(client.start("GET", "/chunked"))
+    var octets = 0
+    while len(tasks) > 0:
+        octets += len(tasks.pop().join().body.octets())
+    print("at once", octets)
+
+
+def ask_for_files(client: HttpClient) raises:
+    var first = client.get("/text")
+    var sum = first.trailers().get("x-sum")
+    var tasks = List[JoinHandle[Response]]()
+    for _ in range(50):
+        tasks.append(client.start("GET", "/text"))
+        tasks.append(client.start("GET", "/large"))
+    var octets = 0
+    while len(tasks) > 0:
+        octets += len(tasks.pop().join().body.octets())
+    print("files", first.status, first.version(), octets)
+    print("trailer", String(sum.value()) if sum else String("none"))
+    print("connections", client.statistics().connects)
+
+
 def main() raises:
     var config = ClientConfig()
-    if len(argv()) > 2:
+    if len(argv()) > 2 and argv()[2] == "h2c":
+        config.http2_prior_knowledge = True
+    elif len(argv()) > 2:
         config.tls = TlsConfig(trusts_system_authorities=False)
         config.tls.authorities.append(Pem(path=String(argv()[2], "/ca.pem")))
     var client = HttpClient(argv()[1], config=config^)
+    if argv()[len(argv()) - 1] == "files":
+        return ask_for_files(client)
     ask_for_contents(client)
     send_contents(client)
     for _ in range(20):
         _ = client.get("/text")
+    ask_at_once(client)
     print("connections", client.statistics().connects)

@@ -1,5 +1,6 @@
 // Answers flare's client (tests/python/test_client_peers.py): prints a port
-// that speaks plainly, then one that speaks TLS.
+// that speaks plainly, then one that speaks TLS, then one that speaks HTTP/2
+// inside of TLS.
 package main
 
 import (
@@ -45,6 +46,9 @@ func echo(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	framing := fmt.Sprint(request.ContentLength)
+	if request.ContentLength < 0 {
+		framing = "none"
+	}
 	if len(request.TransferEncoding) > 0 {
 		framing = request.TransferEncoding[0]
 	}
@@ -88,5 +92,12 @@ func main() {
 		}
 		go http.Serve(listener, routes)
 	}
-	select {}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	server := &http.Server{Handler: routes}
+	log.Fatal(server.ServeTLS(
+		listener, folder+"/server.pem", folder+"/server.key"))
 }

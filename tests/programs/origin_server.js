@@ -1,8 +1,9 @@
 // Answers flare's client (tests/python/test_client_peers.py): prints a port
-// that speaks plainly, then one that speaks TLS.
+// that speaks plainly, then one that speaks TLS, then the same in HTTP/2.
 "use strict";
 const fs = require("fs");
 const http = require("http");
+const http2 = require("http2");
 const https = require("https");
 const zlib = require("zlib");
 
@@ -30,13 +31,15 @@ const routes = {
     request.on("end", () => {
       const framing =
         request.headers["transfer-encoding"] ||
-        request.headers["content-length"];
+        request.headers["content-length"] ||
+        "none";
       response.setHeader("X-Framing", framing);
       response.end(Buffer.concat(pieces));
     });
   },
   "/last": (request, response) => {
-    response.setHeader("Connection", "close");
+    // It is no field of HTTP/2.
+    if (request.httpVersion === "1.1") response.setHeader("Connection", "close");
     response.end("bye");
   },
   "/moved": (request, response) => {
@@ -63,11 +66,14 @@ function serve(server, then) {
   });
 }
 
-const secure = https.createServer(
-  {
-    cert: fs.readFileSync(`${folder}/server.pem`),
-    key: fs.readFileSync(`${folder}/server.key`),
-  },
-  answer,
+const identity = {
+  cert: fs.readFileSync(`${folder}/server.pem`),
+  key: fs.readFileSync(`${folder}/server.key`),
+};
+serve(http.createServer(answer), () =>
+  serve(https.createServer(identity, answer), () =>
+    serve(http2.createServer(answer), () =>
+      serve(http2.createSecureServer(identity, answer)),
+    ),
+  ),
 );
-serve(http.createServer(answer), () => serve(secure));

@@ -25,6 +25,7 @@ CODED = b"coded" * 20_000
 # What a server says of the last request on a connection is its own business:
 # it costs the client the second of the two.
 EXPECTED = f"""\
+version HTTP/1.1
 get 200 hello
 head 200 0
 nothing 204 0
