@@ -7,12 +7,6 @@ both ends. All credit returns. No more streams than allowed are open.
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
-from flare.proto.h2.frame import (
-    FRAME_HEADER_OCTETS,
-    H2Flag,
-    H2FrameType,
-    read_frame_header,
-)
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.h2.h2_machine import H2Machine
@@ -21,7 +15,7 @@ from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.stream_table import NO_SLOT
 
 from fuzz.h1_split import cuts_of, require_equal
-from fuzz.h2_frames import ClientFrames
+from fuzz.h2_frames import ClientFrames, describe_frames
 from fuzz.h2_peer import H2Judge
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate
@@ -159,7 +153,7 @@ struct _Owner(Movable):
             self.judge.judge(self.output[].span())
             # Pieces divide the output, and change nothing else of it.
             var text = String()
-            _describe(self.output[].span(), text)
+            describe_frames(self.output[].span(), text)
             self.output[].clear()
             if text.byte_length() == 0:
                 return
@@ -280,22 +274,6 @@ struct _Owner(Movable):
             )
         if not self.state[].schedule.is_empty():
             raise Error("a stream is scheduled that is gone")
-
-
-def _describe(octets: Span[mut=False, UInt8, _], mut text: String):
-    """Writes all frames but those of windows, which depend on the pieces: credit
-    is returned when a part of a window is due."""
-    var at = 0
-    while at < len(octets):
-        var header = read_frame_header(octets, at)
-        var end = at + FRAME_HEADER_OCTETS + header.length
-        var is_probe = header.kind == H2FrameType.PING and not header.has(
-            H2Flag.ACK
-        )
-        if header.kind != H2FrameType.WINDOW_UPDATE and not is_probe:
-            for i in range(at, end):
-                text.write(" ", octets[i])
-        at = end
 
 
 def _untracked(octets: Span[UInt8, _]) -> Span[UInt8, ImmUntrackedOrigin]:

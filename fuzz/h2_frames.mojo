@@ -1,7 +1,13 @@
-"""Draws the octets that a client of HTTP/2 sends."""
+"""Draws the octets that a client or a server of HTTP/2 sends."""
 
 from flare.core import Buffer, heap_create, heap_destroy
-from flare.proto.h2.frame import append_frame_header
+from flare.proto.h2.frame import (
+    FRAME_HEADER_OCTETS,
+    H2Flag,
+    H2FrameType,
+    append_frame_header,
+    read_frame_header,
+)
 from flare.proto.h2.hpack import append_indexed, append_literal
 from flare.proto.h2.preface import PREFACE
 
@@ -144,11 +150,134 @@ struct ClientFrames(Movable):
     def _frame(
         mut self, kind: Int, flags: Int, id: Int, payload: List[UInt8]
     ) raises:
-        var header = heap_create(Buffer())
-        append_frame_header(len(payload), UInt8(kind), UInt8(flags), id, header)
-        self.octets.extend(header[].span())
-        self.octets.extend(Span(payload))
-        heap_destroy(header)
+        self.octets.extend(_frame_of(kind, flags, id, payload))
+
+
+struct ServerFrames(Movable):
+    """A stream of frames for a client with streams 1 to `last_id`, mostly legal
+    ones."""
+
+    var octets: List[UInt8]
+    """The octets so far."""
+    var _last_id: Int
+
+    def __init__(out self, last_id: Int, mut random: Random) raises:
+        """Begins with settings.
+
+        Args:
+            last_id: The last stream of the client.
+            random: Draws the settings.
+        """
+        self.octets = []
+        self._last_id = last_id
+        self._frame(4, 0, 0, [])
+
+    def draw(mut self, mut random: Random) raises:
+        """Adds one frame, or a head in several.
+
+        Args:
+            random: Draws it.
+        """
+        var kind = random.below(16)
+        if kind < 6:
+            self._head(random)
+        elif kind < 10:
+            var count = random.pick(materialize[_LENGTHS]())
+            self._frame(
+                0,
+                1 if random.chance(30) else 0,
+                self._id(random),
+                List[UInt8](length=count, fill=random.octet()),
+            )
+        elif kind == 10:
+            var id = self._id(random) if random.chance(60) else 0
+            self._frame(8, 0, id, _number(random.between(1, 30_000)))
+        elif kind == 11:
+            self._frame(3, 0, self._id(random), _number(random.below(14)))
+        elif kind == 12:
+            self._frame(6, random.below(2), 0, random.octets(8))
+        elif kind == 13:
+            self._frame(7, 0, 0, _joined(_number(random.below(20)), _number(0)))
+        elif kind == 14:
+            self._frame(4, random.below(2) * random.below(2), 0, [])
+        else:
+            self._frame(
+                random.between(17, 255),
+                random.below(256),
+                random.below(4),
+                random.octets(random.below(30)),
+            )
+
+    def _head(mut self, mut random: Random) raises:
+        comptime STATUSES: List[StaticString] = [
+            "100",
+            "103",
+            "200",
+            "200",
+            "204",
+            "304",
+            "404",
+            "999",
+        ]
+        var block = heap_create(Buffer())
+        var status = random.pick(materialize[STATUSES]())
+        if random.chance(90):
+            append_literal(8, status.as_bytes(), block)
+        if random.chance(30):
+            append_literal(28, String(random.below(300)).as_bytes(), block)
+        for _ in range(random.below(4)):
+            append_literal(random.between(15, 60), "a value".as_bytes(), block)
+        var octets = List[UInt8](block[].span())
+        heap_destroy(block)
+        var ends = 1 if random.chance(30) else 0
+        var id = self._id(random)
+        if random.chance(80):
+            return self._frame(1, 4 | ends, id, octets)
+        var cut = random.below(len(octets) + 1)
+        self._frame(1, ends, id, List[UInt8](octets[:cut]))
+        self._frame(9, 4, id, List[UInt8](octets[cut:]))
+
+    def _id(mut self, mut random: Random) -> Int:
+        if random.chance(2):
+            return random.below(2 * self._last_id)
+        return 2 * random.below((self._last_id + 1) // 2) + 1
+
+    def _frame(
+        mut self, kind: Int, flags: Int, id: Int, payload: List[UInt8]
+    ) raises:
+        self.octets.extend(_frame_of(kind, flags, id, payload))
+
+
+def describe_frames(octets: Span[mut=False, UInt8, _], mut text: String):
+    """Writes all frames but those of windows, which depend on the pieces: credit
+    is returned when a part of a window is due.
+
+    Args:
+        octets: The frames.
+        text: The destination.
+    """
+    var at = 0
+    while at < len(octets):
+        var header = read_frame_header(octets, at)
+        var end = at + FRAME_HEADER_OCTETS + header.length
+        var is_probe = header.kind == H2FrameType.PING and not header.has(
+            H2Flag.ACK
+        )
+        if header.kind != H2FrameType.WINDOW_UPDATE and not is_probe:
+            for i in range(at, end):
+                text.write(" ", octets[i])
+        at = end
+
+
+def _frame_of(
+    kind: Int, flags: Int, id: Int, payload: List[UInt8]
+) -> List[UInt8]:
+    var header = heap_create(Buffer())
+    append_frame_header(len(payload), UInt8(kind), UInt8(flags), id, header)
+    var octets = List[UInt8](header[].span())
+    octets.extend(Span(payload))
+    heap_destroy(header)
+    return octets^
 
 
 def _number(value: Int) -> List[UInt8]:

@@ -283,4 +283,26 @@ def _text(scene: MachineScene, event: H2Event, window: List[UInt8]) -> String:
     )
 
 
+def test_a_client_may_not_know_a_small_window_yet() raises:
+    var limits = H2Limits()
+    limits.stream_window_octets = 100
+    var scene = MachineScene(limits)
+    # The settings are on the way.
+    scene.state[].has_unacknowledged_settings = True
+    scene.request(1, POST, ends=False)
+    var slot = scene.next().slot
+    scene.frame(0, 0, 1, List[UInt8](length=150, fill=1))
+    assert_equal(scene.next().kind, H2Event.DATA)
+    # The acknowledgement takes the default window back.
+    scene.frame(4, 1, 0, [])
+    assert_equal(scene.next().kind, H2Event.NEED_OCTETS)
+    assert_equal(Int(scene.state[].streams[slot].receiving.window), -50)
+    scene.machine().release(slot, 150, scene.output)
+    assert_equal(scene.sent(), "WINDOW:0:1:150 PING:0:0:8")
+    scene.frame(0, 0, 1, List[UInt8](length=100, fill=1))
+    assert_equal(scene.next().kind, H2Event.DATA)
+    scene.frame(0, 0, 1, [1])
+    assert_equal(scene.next().kind, H2Event.RESET)
+
+
 comptime TESTS = __functions_in_module()

@@ -214,8 +214,8 @@ def _give_connection(client: HttpClient, descriptor: Int32) raises:
     connection.carry_over(
         TcpStream(unsafe_socket=FiberSocket.create(descriptor))
     )
-    origin[].open += 1
-    origin[].idle.append(connection)
+    origin[].connections.open += 1
+    origin[].connections.idle.append(connection)
     state[].pool.idle += 1
 
 

@@ -4,7 +4,7 @@ from flare.core import Buffer, PointerTo
 
 from .window_update import append_window_update
 from .h2_error import H2Code, H2Error
-from .h2_state import H2State
+from .h2_state import DEFAULT_WINDOW, H2State
 from .window_growth import begin_probe
 from .settings import WINDOW_MAX
 from .stream_state import H2StreamState
@@ -116,6 +116,36 @@ def reschedule(state: PointerTo[H2State], slot: Int):
         state[].schedule.add(state[].streams, slot)
     elif not wants and stream.turn.is_scheduled:
         state[].schedule.remove(state[].streams, slot)
+
+
+def shrink_early_streams(state: PointerTo[H2State]):
+    """Counts windows with the settings of this end, because the peer has
+    acknowledged them. Before, it could not know them (section 6.9.3).
+
+    Args:
+        state: The connection.
+    """
+    ref s = state[]
+    var excess = early_window(state) - s.limits.stream_window_octets
+    if excess == 0:
+        return
+    for slot in range(s.streams.slots()):
+        if s.streams[slot].id != 0:
+            s.streams[slot].receiving.window -= Int32(excess)
+
+
+@always_inline
+def early_window(state: PointerTo[H2State]) -> Int:
+    """Returns the window with which a stream begins before the peer has
+    acknowledged this end's settings.
+
+    Args:
+        state: The connection.
+
+    Returns:
+        The number of octets: not less than the peer assumes.
+    """
+    return max(state[].limits.stream_window_octets, DEFAULT_WINDOW)
 
 
 def widen_streams(state: PointerTo[H2State], change: Int) raises H2Error:

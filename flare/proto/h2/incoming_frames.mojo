@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo, equals
 
-from .flow_control import reschedule, widen_streams
+from .flow_control import reschedule, shrink_early_streams, widen_streams
 from .frame import (
     FRAME_HEADER_OCTETS,
     FRAME_OCTETS_MAX,
@@ -239,6 +239,8 @@ def _take_settings(
             )
         if not s.has_unacknowledged_settings:
             count_glitch(reading.state, reading.now_ms)
+        elif not s.is_client:
+            shrink_early_streams(reading.state)
         s.has_unacknowledged_settings = False
         return
     if s.input.phase == H2Phase.OPEN:

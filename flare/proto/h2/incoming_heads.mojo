@@ -3,6 +3,7 @@
 from flare.core import Buffer, PointerTo
 from flare.message import Method
 
+from .flow_control import early_window
 from .frame import H2Flag, H2FrameHeader, payload_of, read_uint32
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
@@ -187,6 +188,8 @@ def _take_request(
     )
     stream.send_window = Int32(s.peer.window_octets)
     stream.receiving = StreamReceiving(s.limits.stream_window_octets)
+    if s.has_unacknowledged_settings:
+        stream.receiving.window = Int32(early_window(reading.state))
     stream.content_left = head.content_length
     stream.turn.urgency = s.input.heads.priority.urgency
     stream.turn.is_incremental = s.input.heads.priority.is_incremental
