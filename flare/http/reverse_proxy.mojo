@@ -10,7 +10,14 @@ from flare.core import (
     write_hexadecimal,
 )
 from flare.io import copy
-from flare.message import HeaderMap, Method, Status, escaped_percents
+from flare.message import (
+    FieldName,
+    HeaderMap,
+    Method,
+    Status,
+    escaped_percents,
+    known_field,
+)
 from flare.message.list_grammar import lists_member
 from flare.proto.head import BodyKind
 from flare.runtime.task import spawn
@@ -64,8 +71,9 @@ struct ReverseProxy(Handler):
     (RFC 9110 section 3.7).
 
     The proxy forwards contents as they arrive, in constant memory, without
-    decoding. It returns redirects to the client. It forwards neither trailers
-    nor fields of one connection (`forwarded_fields`). The proxy adds no field
+    decoding. It returns redirects to the client. It does not forward fields of
+    one connection (`forwarded_fields`). Trailers of the response go to clients
+    that accept them (`TE: trailers`). The proxy adds no field
     that the request lacks, such as User-Agent.
 
     Forwarded (RFC 7239) and three X-Forwarded fields report the client to the
@@ -212,6 +220,10 @@ struct ReverseProxy(Handler):
             if not connection.has(line.name) and not self._guard.has(line.name):
                 fields.append(line.name, line.value)
         fields.append("Via", _via(req.version, self._name))
+        if req.version == HttpVersion.HTTP_2 and _accepts_trailers(req):
+            # gRPC asks for it. In HTTP/1.1, it is a field of one connection.
+            fields.append("TE", "trailers")
+            fields.append("Connection", "TE")
         var peer = req.peer()
         var scheme: StaticString = "https" if req.is_secure() else "http"
         var forwarded = String("for=unknown")
@@ -323,8 +335,7 @@ def _ask(
     var length = req.body.declared_octets()
     var method = req.method_text()
     var target = _target_of(req)
-    var is_chunked = "Transfer-Encoding" in req.headers
-    if not is_chunked and length.or_else(0) == 0:
+    if req.unsafe_exchange()[].head.body == BodyKind.NONE:
         return ArcPointer(client.stream(target, method=method, headers=fields))
     var upstream = ArcPointer(
         client.open(method, target, length=length, headers=fields)
@@ -439,11 +450,28 @@ def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
         while content[].count > 0:
             content[].write_to(stream)
             content[].read()
+        if _accepts_trailers(req):
+            _forward_trailers(content[].upstream[].trailers(), stream)
 
     var response = Response.stream(write^, status=status, length=length)
     _ = response.headers.remove("Content-Type")
     response.headers.append_all(fields.view())
     return response^
+
+
+def _forward_trailers(fields: HeaderMap, stream: ResponseStream) raises:
+    for line in fields:
+        # A client could merge others into the head (RFC 9110 section 6.5.1).
+        if known_field(line.name.as_bytes()) == FieldName.UNKNOWN:
+            stream.set_trailer(line.name, line.value)
+
+
+def _accepts_trailers(req: Request) -> Bool:
+    for value in req.headers.values("TE"):
+        for part in value.split(","):
+            if part.strip() == "trailers":
+                return True
+    return False
 
 
 def _via(version: HttpVersion, name: StringSlice) -> String:

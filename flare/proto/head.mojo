@@ -21,6 +21,8 @@ struct BodyKind:
     """The chunked coding delimits it."""
     comptime UNTIL_CLOSE: UInt8 = 3
     """It ends with the connection; of responses only."""
+    comptime FRAMES: UInt8 = 4
+    """The frames of HTTP/2 delimit it."""
 
 
 @fieldwise_init

@@ -21,7 +21,10 @@ def main() raises:
     server.serve(
         ReverseProxy(
             argv()[1],
-            config=ClientConfig(headers=headers^),
+            config=ClientConfig(
+                headers=headers^,
+                http2_prior_knowledge=argv()[len(argv()) - 1] == "h2c",
+            ),
             fields_dropped=["X-Tenant", "X-Auth-*"],
             fields_kept=["X-Client-IP"],
         )

@@ -42,6 +42,10 @@ const routes = {
     if (request.httpVersion === "1.1") response.setHeader("Connection", "close");
     response.end("bye");
   },
+  "/trailers": (request, response) => {
+    response.addTrailers({ "x-sum": "9", etag: '"1"' });
+    response.end(request.headers.te || "none");
+  },
   "/moved": (request, response) => {
     response.writeHead(302, { Location: "/text" });
     response.end();

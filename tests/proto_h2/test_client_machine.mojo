@@ -99,7 +99,7 @@ def test_a_response_with_content_and_trailers() raises:
     assert_equal(event.kind, H2Event.RESPONSE_HEAD)
     ref head = scene.state[].input.heads.head
     assert_equal(head.status, 200)
-    assert_equal(head.body, BodyKind.UNTIL_CLOSE)
+    assert_equal(head.body, BodyKind.FRAMES)
     assert_equal(head.version.major, 2)
     assert_equal(
         head.fields(scene.state[].input.heads.octets.span())

@@ -264,25 +264,6 @@ def test_after_goaway_later_streams_are_dropped() raises:
     assert_equal(scene.sent(), "")
 
 
-def _exchange(scene: MachineScene, slot: Int, frames: Int) raises -> UInt8:
-    """Sends content, takes it, and answers the PING."""
-    for _ in range(frames):
-        scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
-        scene.machine().release(slot, scene.next().length, scene.output)
-    scene.frame(6, 1, 0, List[UInt8]("flare-bw".as_bytes()))
-    return scene.next().kind
-
-
-def _text(scene: MachineScene, event: H2Event, window: List[UInt8]) -> String:
-    return String(
-        StringSlice(
-            unsafe_from_utf8=Span(window)[
-                event.start : event.start + event.length
-            ]
-        )
-    )
-
-
 def test_a_client_may_not_know_a_small_window_yet() raises:
     var limits = H2Limits()
     limits.stream_window_octets = 100
@@ -303,6 +284,25 @@ def test_a_client_may_not_know_a_small_window_yet() raises:
     assert_equal(scene.next().kind, H2Event.DATA)
     scene.frame(0, 0, 1, [1])
     assert_equal(scene.next().kind, H2Event.RESET)
+
+
+def _exchange(scene: MachineScene, slot: Int, frames: Int) raises -> UInt8:
+    """Sends content, takes it, and answers the PING."""
+    for _ in range(frames):
+        scene.frame(0, 0, 1, List[UInt8](length=16384, fill=1))
+        scene.machine().release(slot, scene.next().length, scene.output)
+    scene.frame(6, 1, 0, List[UInt8]("flare-bw".as_bytes()))
+    return scene.next().kind
+
+
+def _text(scene: MachineScene, event: H2Event, window: List[UInt8]) -> String:
+    return String(
+        StringSlice(
+            unsafe_from_utf8=Span(window)[
+                event.start : event.start + event.length
+            ]
+        )
+    )
 
 
 comptime TESTS = __functions_in_module()

@@ -5,12 +5,14 @@ import socket
 import subprocess
 import sys
 import threading
+import types
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from loopback.h2_client import H2Client  # noqa: E402
 from loopback.origin import (  # noqa: E402
     Proxy,
     digest_of,
@@ -19,7 +21,9 @@ from loopback.origin import (  # noqa: E402
     serve_contents,
     upload,
 )
+from loopback.peers import node_peer  # noqa: E402
 from loopback.programs import find_program  # noqa: E402
+from loopback.secure_socket import certificates  # noqa: E402
 from loopback.subject import ROOT, build  # noqa: E402
 
 PROGRAM = ROOT / "examples" / "30_reverse_proxy.mojo"
@@ -622,6 +626,62 @@ class Gateway(unittest.TestCase):
 
 class GatewayOnEpoll(Gateway):
     backend = "epoll"
+
+
+class Http2(unittest.TestCase):
+    """Asks over HTTP/2, and a server behind that speaks no other protocol."""
+
+    @classmethod
+    def setUpClass(cls):
+        origin = node_peer("origin_server", certificates())
+        cls.addClassCleanup(origin.stop)
+        _ = origin.read_port(), origin.read_port()
+        cls.gateway = Proxy(
+            build(GATEWAY), f"http://127.0.0.1:{origin.read_port()}",
+            "io_uring", "h2c",
+        )
+        cls.addClassCleanup(cls.gateway.stop)
+
+    def client(self):
+        client = H2Client(
+            types.SimpleNamespace(place=self.gateway.port, secure=False)
+        )
+        self.addCleanup(client.close)
+        return client
+
+    def test_content_of_no_known_length_goes_on(self):
+        for fields in ([], [("content-length", "300000")]):
+            with self.subTest(fields=fields):
+                client = self.client()
+                stream = client.begin("POST", "/echo", fields, ends=False)
+                octets = b"0123456789" * 30_000
+                client.send(stream, octets)
+                answer = client.answer(stream)
+                self.assertEqual(answer.status, 200)
+                self.assertEqual(answer.body, octets)
+                framing = fields[0][1] if fields else "none"
+                self.assertEqual(answer.field("x-framing"), framing)
+
+    def test_trailers_go_to_those_that_accept_them(self):
+        for fields, trailers, said in (
+            ([("te", "trailers")], [("x-sum", "9")], b"trailers"),
+            ([], [], b"none"),
+        ):
+            with self.subTest(fields=fields):
+                client = self.client()
+                answer = client.answer(client.begin("GET", "/trailers", fields))
+                self.assertEqual(answer.body, said)
+                self.assertEqual(answer.trailers, trailers)
+
+    def test_many_requests_share_a_connection(self):
+        client = self.client()
+        streams = [client.begin("GET", "/chunked") for _ in range(50)]
+        for stream in streams:
+            self.assertEqual(len(client.answer(stream).body), 64_000)
+
+    def test_http_1_goes_on_as_http_2(self):
+        said = ask(self.gateway.url + "/text", "--http1.1", "-i")
+        self.assertIn("via: 2.0 flare", said.lower().split("\n"))
 
 
 class Nobody(unittest.TestCase):

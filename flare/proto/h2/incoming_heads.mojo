@@ -3,6 +3,7 @@
 from flare.core import Buffer, PointerTo
 from flare.message import Method
 
+from ..head import BodyKind
 from .flow_control import early_window
 from .frame import H2Flag, H2FrameHeader, payload_of, read_uint32
 from .h2_error import H2Code, H2Error
@@ -191,6 +192,8 @@ def _take_request(
     if s.has_unacknowledged_settings:
         stream.receiving.window = Int32(early_window(reading.state))
     stream.content_left = head.content_length
+    if not ends and head.content_length < 0:
+        head.body = BodyKind.FRAMES
     stream.turn.urgency = s.input.heads.priority.urgency
     stream.turn.is_incremental = s.input.heads.priority.is_incremental
     if s.early_priority.stream_id != 0:

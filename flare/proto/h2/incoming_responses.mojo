@@ -98,7 +98,7 @@ def take_response(
     elif head.content_length > 0:
         head.body = BodyKind.LENGTH
     else:
-        head.body = BodyKind.UNTIL_CLOSE
+        head.body = BodyKind.FRAMES
     if ends:
         end_receiving(reading.state, slot)
     return H2Event.of_stream(
