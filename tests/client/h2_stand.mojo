@@ -77,11 +77,15 @@ struct H2Stand(Movable):
         """
         return self.client[].statistics()
 
-    def accept(self, settings: List[UInt8] = []) raises -> H2Peer:
+    def accept(
+        self, settings: List[UInt8] = [], window_octets: Int = 65_536
+    ) raises -> H2Peer:
         """Accepts a connection, and sends settings.
 
         Args:
             settings: The payload of the settings.
+            window_octets: The window of each stream; that of the connection is
+                sixteen times as large.
 
         Returns:
             The server's end.
@@ -89,10 +93,16 @@ struct H2Stand(Movable):
         Raises:
             Error: If none comes.
         """
-        var peer = H2Peer(heap_create(H2PeerState(self.listener.accept())))
+        var peer = H2Peer(
+            heap_create(H2PeerState(self.listener.accept(), window_octets))
+        )
         peer.frame(4, 0, 0, settings)
         # The window that the machine counts with.
-        peer.frame(8, 0, 0, number((1 << 20) - 65_535))
+        peer.frame(8, 0, 0, number(16 * window_octets - 65_535))
+        if window_octets != 65_536:
+            var setting: List[UInt8] = [0, 4]
+            setting.extend(number(window_octets))
+            peer.frame(4, 0, 0, setting)
         return peer
 
     def ask(
@@ -148,14 +158,18 @@ struct H2PeerState(Movable):
     var content: String
     """The content of the latest stream that had some."""
 
-    def __init__(out self, var stream: TcpStream):
+    def __init__(out self, var stream: TcpStream, window_octets: Int):
         """Creates the state before the first octet.
 
         Args:
             stream: The transport.
+            window_octets: The window of each stream.
         """
         self.stream = stream^
-        self.machine = H2State(H2Limits())
+        var limits = H2Limits()
+        limits.stream_window_octets = window_octets
+        limits.connection_window_octets = 16 * window_octets
+        self.machine = H2State(limits)
         self.window = Buffer()
         self.output = Buffer()
         self.content = String()

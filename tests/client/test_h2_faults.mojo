@@ -2,7 +2,8 @@
 
 from std.testing import assert_equal, assert_true
 
-from flare.http import ClientHttp2Config
+from flare.http import ClientHttp2Config, ClientTimeouts
+from flare.runtime.wait import sleep
 
 from tests.client.h2_stand import H2Stand, require
 from tests.proto_h2.machine_scene import number
@@ -51,6 +52,72 @@ def test_a_server_of_another_protocol_is_a_failure() raises:
 
 def test_interim_responses_without_end_are_bounded() raises:
     on_each_backend(_interim)
+
+
+def test_a_server_that_does_not_read_delays_no_deadline() raises:
+    on_each_backend(_unread)
+
+
+def test_a_server_that_never_reads_is_given_up() raises:
+    on_each_backend(_never_read)
+
+
+def test_both_ends_may_be_full() raises:
+    on_each_backend(_both_full)
+
+
+def _unread() raises:
+    var stand = H2Stand()
+    var warm = stand.ask("/warm")
+    var peer = stand.accept(window_octets=64 << 20)
+    peer.answer(peer.request())
+    require(warm^, "200 ok")
+    # More than the buffers of the kernel take.
+    var text = String("0123456789abcdef") * (1 << 20)
+    var upload = stand.ask("/upload", "POST", text)
+    sleep(50)
+    # Whoever sends or reads, and whatever waits in front of it.
+    for _ in range(3):
+        var late = stand.ask("/late", deadline_ms=80)
+        assert_true(late^.join().startswith("client.timeout"))
+    var asked = peer.request()
+    assert_equal(peer.content_of(asked).byte_length(), text.byte_length())
+    peer.answer(asked)
+    require(upload^, "200 ok")
+    assert_equal(stand.statistics().connects, 1)
+    peer.leave()
+
+
+def _never_read() raises:
+    var stand = H2Stand(timeouts=ClientTimeouts(total_ms=10_000, write_ms=120))
+    var warm = stand.ask("/warm")
+    var peer = stand.accept(window_octets=64 << 20)
+    peer.answer(peer.request())
+    require(warm^, "200 ok")
+    var text = String("0123456789abcdef") * (1 << 20)
+    require(stand.ask("/upload", "POST", text), "client.timeout send")
+    assert_equal(stand.statistics().open, 0)
+    peer.leave()
+
+
+def _both_full() raises:
+    # The server sends before it reads, and the client has one fiber.
+    var stand = H2Stand()
+    var warm = stand.ask("/warm")
+    var peer = stand.accept(window_octets=64 << 20)
+    peer.answer(peer.request())
+    require(warm^, "200 ok")
+    var text = String("0123456789abcdef") * (1 << 20)
+    var upload = stand.ask("/upload", "POST", text)
+    var asked = peer.request()
+    peer.head(asked.id, ":status: 200")
+    var piece = List[UInt8](length=16_384, fill=97)
+    for _ in range(63):
+        peer.frame(0, 0, asked.id, piece)
+    assert_equal(peer.content_of(asked).byte_length(), text.byte_length())
+    peer.data(asked.id, "", ends=True)
+    assert_equal(upload^.join().byte_length(), 4 + 63 * 16_384)
+    peer.leave()
 
 
 def _reset() raises:

@@ -129,6 +129,13 @@ def _limited() raises:
     for i in range(7):
         require(handles.pop(0), String("200 GET /", i))
     assert_equal(stand.statistics().not_processed, 0)
+    # A connection that was handed on is counted once.
+    ref connections = stand.client[]._state[].pool.origins[0][].connections
+    assert_equal(len(connections.shared), 0)
+    assert_equal(len(connections.idle), 1)
+    assert_equal(connections.open, 1)
+    assert_equal(connections.openings, 0)
+    assert_equal(stand.statistics().idle, 1)
     peer.leave()
 
 

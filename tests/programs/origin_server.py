@@ -78,8 +78,13 @@ class Origin(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    # A proxy may open a connection for each of many requests at once.
+    request_queue_size = 128
+
+
 def serve(folder=None):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    server = Server(("127.0.0.1", 0), Origin)
     server.daemon_threads = True
     if folder:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -12,7 +12,7 @@ from flare.proto.h2.outgoing_requests import RequestStart
 from flare.proto.head import BodyKind
 
 from ...client_error import ClientError, Phase, raised
-from ..shared.sending import announce, has_unsent, send_rest
+from ..shared.sending import announce
 from ..shared.shared_connection import SharedConnection, not_processed
 from ..transport.stream_inbox import Inbox
 from ..shared.waiting import (
@@ -116,7 +116,7 @@ struct H2Exchange(TrivialRegisterPassable):
             self.state[].was_cut = True
             if not self._inbox()[].has_news():
                 raise self._failure()
-        self._flush_quietly()
+        self._flush()
 
     def write(self, octets: Span[UInt8, _]) raises:
         """Sends octets of the content.
@@ -169,10 +169,7 @@ struct H2Exchange(TrivialRegisterPassable):
         Raises:
             ClientError: The failure of the stream.
         """
-        var c = self._connection()
-        announce(c)
-        if has_unsent(c):
-            send_rest(c)
+        self._flush()
         if self._inbox()[].failure and not self._inbox()[].has_news():
             raise self._failure()
 
@@ -341,15 +338,19 @@ struct H2Exchange(TrivialRegisterPassable):
                 announce(c)
         return True
 
-    def _flush_quietly(self) raises:
-        # A failure shows when the response is read.
+    def _flush(self) raises:
+        # A failure of the connection shows when the response is read.
         var c = self._connection()
         announce(c)
-        if has_unsent(c):
-            try:
-                send_rest(c)
-            except e:
-                raise Error(ClientError.because(Phase.SEND, e))
+        try:
+            await_change(
+                c,
+                self._inbox(),
+                Awaited.SENT,
+                self.state[].clock.left(self.state[].timeouts.write_ms),
+            )
+        except e:
+            raise Error(ClientError.because(Phase.SEND, e))
 
     def _failure(self) -> Error:
         ref inbox = self.state[].inbox

@@ -294,6 +294,8 @@ struct Pool(TrivialRegisterPassable):
     def _return_shared(self, origin: Origin, connection: ClientConnection):
         var c = SharedConnection(connection)
         c.state()[].users -= 1
+        if c.state()[].users == 0:
+            stop_sharing(origin, connection)
         if (
             c.may_take_more()
             and not self.state[].is_over
@@ -302,7 +304,6 @@ struct Pool(TrivialRegisterPassable):
         ):
             offer_shared(origin, connection)
             if c.state()[].users == 0:
-                stop_sharing(origin, connection)
                 self._keep(origin, connection)
             return
         stop_sharing(origin, connection)
@@ -376,7 +377,9 @@ struct Pool(TrivialRegisterPassable):
             if result == TIMED_OUT and now() - began_ms >= _PATIENCE_MS:
                 result = 0
                 if (
-                    self._may_open(origin)
+                    not waiter[].connection
+                    and not waiter[].may_open
+                    and self._may_open(origin)
                     and origin[].connections.openings == 0
                 ):
                     queue.leave(waiter)

@@ -48,6 +48,7 @@ def take_octets(c: SharedConnection, count: Int):
         if event.kind == H2Event.NEED_OCTETS:
             break
     wake_writers(c)
+    c.wake_beginners()
 
 
 def judge_failure(

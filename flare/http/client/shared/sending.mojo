@@ -1,7 +1,7 @@
 """Sends the frames of all exchanges of a shared connection.
 
-One fiber sends at a time, and continues until no octet is left. If its wait ends
-early, no octet is lost: another fiber sends the rest.
+One fiber sends at a time. If its wait ends early, no octet is lost: another fiber
+sends the rest.
 """
 
 from flare.core import Buffer
@@ -11,6 +11,7 @@ from flare.runtime.wait import deadline_in
 from flare.sys.socket import send_octets
 from flare.sys.socket_constants import MSG_DONTWAIT
 
+from ...client_error import ClientError, Phase
 from ..transport.clock import now
 from .shared_connection import SharedConnection
 
@@ -78,44 +79,58 @@ def hand_sending_over(c: SharedConnection):
         s.waiting[0].wake()
 
 
-def send_rest(c: SharedConnection) raises:
-    """Sends all octets, unless another fiber is doing so.
+def send_rest(c: SharedConnection, most_ms: Int) raises:
+    """Sends all octets, unless another fiber is doing so. Meanwhile, another
+    fiber reads: the server may be waiting for that.
 
     Args:
-        c: The connection. If sending fails, it has failed afterwards.
+        c: The connection. It fails if no octet was taken for too long.
+        most_ms: The longest wait. The rest stays, for the next call.
 
     Raises:
-        The error, if only the wait of this fiber has ended.
+        The error, if the calling fiber must not wait any longer.
     """
     ref s = c.state()[]
     if s.sending.is_busy or not has_unsent(c):
         return
+    if s.sending.stuck_since_ms == 0:
+        s.sending.stuck_since_ms = max(now(), 1)
     s.sending.is_busy = True
+    if not s.is_reading and len(s.waiting) > 0:
+        s.waiting[0].wake()
+    var end_ms = now() + most_ms
     var interruption = Optional[Error](None)
     while has_unsent(c) and not interruption:
-        var began_ms = now()
         try:
-            _send_once(c)
+            _send_once(c, max(end_ms - now(), 0))
+            s.sending.stuck_since_ms = max(now(), 1)
         except e:
-            var net = NetError.of(e)
-            if net and (
-                net.value().kind == NetError.CANCELLED
-                or (
-                    net.value().kind == NetError.TIMEOUT
-                    and now() - began_ms < s.sending.write_ms
-                )
-            ):
+            var kind = (
+                NetError.of(e).or_else(NetError(NetError.OTHER, "write")).kind
+            )
+            var is_late = kind == NetError.TIMEOUT
+            if is_late and _is_stuck(c):
+                c.fail(ClientError.because(Phase.SEND, e))
+            elif kind == NetError.CANCELLED or (is_late and now() < end_ms):
                 interruption = Error(e)
-            else:
-                c.fail(e)
+            elif not is_late:
+                c.fail(ClientError.because(Phase.SEND, e))
         wake_writers(c)
+        if now() >= end_ms:
+            break
     s.sending.is_busy = False
-    if s.sending.octets.capacity() > _KEPT_OCTETS_MAX:
-        if len(s.sending.octets) == 0:
+    if not has_unsent(c):
+        s.sending.stuck_since_ms = 0
+        if s.sending.octets.capacity() > _KEPT_OCTETS_MAX:
             s.sending.octets = Buffer()
     if interruption:
         hand_sending_over(c)
         raise interruption.take()
+
+
+def _is_stuck(c: SharedConnection) -> Bool:
+    ref sending = c.state()[].sending
+    return now() - sending.stuck_since_ms >= sending.write_ms
 
 
 def wake_writers(c: SharedConnection):
@@ -132,11 +147,11 @@ def wake_writers(c: SharedConnection):
             found.value()[].writer.value().wake()
 
 
-def _send_once(c: SharedConnection) raises:
+def _send_once(c: SharedConnection, most_ms: Int) raises:
     ref s = c.state()[]
     var output = c.output()
     if c.connection.state[].transport.tls:
-        with deadline_in(s.sending.write_ms):
+        with deadline_in(most_ms):
             ref tls = c.connection.state[].transport.tls.value()
             output[].consume(tls.encrypt(output[].span()))
             tls.flush()
@@ -152,7 +167,7 @@ def _send_once(c: SharedConnection) raises:
             ](),
             length=len(octets),
         ),
-        s.sending.write_ms,
+        most_ms,
     )
     c.state()[].sending.octets.consume(count)
 

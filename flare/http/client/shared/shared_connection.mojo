@@ -138,7 +138,20 @@ struct SharedConnection(TrivialRegisterPassable):
             s.inboxes[slot] = None
             if s.liveness.cancelled_since > 0 and not s.liveness.is_answer_due:
                 self.ask()
+            self.wake_beginners()
         inbox[].clear()
+
+    def wake_beginners(self):
+        """Wakes the fibers that wait to begin a stream, if one may begin now.
+        """
+        ref s = self.state()[]
+        if s.beginners == 0 or not self.machine().may_begin():
+            return
+        for fiber in s.waiting:
+            fiber.wake()
+        if s.is_reading:
+            # The fiber that reads may be one of them.
+            self.connection.interrupt_read()
 
     def ask(self):
         """Asks the server for an answer (PING)."""

@@ -11,6 +11,10 @@ from .sending import has_unsent, send_rest, unsent_octets
 from .shared_connection import SharedConnection
 from ..transport.stream_inbox import Inbox
 
+# A fiber that has to send looks from time to time whether there is something to
+# read.
+comptime _SENDING_MS = 50
+comptime _GLANCE_MS = 1
 comptime UNSENT_OCTETS_MAX = 64 * 1024
 """How much may wait to be sent before content waits. The content of each
 exchange is then part of every send."""
@@ -25,6 +29,8 @@ struct Awaited:
     """Room to send content, or the end of the request."""
     comptime STREAM: UInt8 = 2
     """Another stream may begin, or none ever."""
+    comptime SENT: UInt8 = 3
+    """No octet is unsent, or another fiber is sending."""
 
 
 def await_change(
@@ -44,13 +50,8 @@ def await_change(
     """
     if is_there(c, inbox, awaited):
         return
-    ref s = c.state()[]
     var fiber = waiting_fiber("read")
-    if awaited == Awaited.RESPONSE:
-        inbox[].reader = fiber
-    else:
-        inbox[].writer = fiber
-        s.writers += 1
+    _enter(c, inbox, awaited, fiber)
     var end_ms = now() + most_ms
     var failure = Optional[Error](None)
     while not failure and not is_there(c, inbox, awaited):
@@ -58,14 +59,30 @@ def await_change(
             _step(c, fiber, max(end_ms - now(), 0))
         except e:
             failure = Error(e)
-    if awaited == Awaited.RESPONSE:
-        inbox[].reader = None
-    else:
-        inbox[].writer = None
-        s.writers -= 1
+    _leave(c, inbox, awaited)
     _hand_reading_over(c)
     if failure:
         raise failure.take()
+
+
+def _enter(c: SharedConnection, inbox: Inbox, awaited: UInt8, fiber: Fiber):
+    if awaited == Awaited.RESPONSE:
+        inbox[].reader = fiber
+    elif awaited == Awaited.STREAM:
+        c.state()[].beginners += 1
+    else:
+        inbox[].writer = fiber
+        c.state()[].writers += 1
+
+
+def _leave(c: SharedConnection, inbox: Inbox, awaited: UInt8):
+    if awaited == Awaited.RESPONSE:
+        inbox[].reader = None
+    elif awaited == Awaited.STREAM:
+        c.state()[].beginners -= 1
+    else:
+        inbox[].writer = None
+        c.state()[].writers -= 1
 
 
 def is_there(c: SharedConnection, inbox: Inbox, awaited: UInt8) -> Bool:
@@ -83,6 +100,8 @@ def is_there(c: SharedConnection, inbox: Inbox, awaited: UInt8) -> Bool:
         return inbox[].has_news()
     if awaited == Awaited.STREAM:
         return not c.may_take_more() or c.machine().may_begin()
+    if awaited == Awaited.SENT:
+        return not has_unsent(c) or c.state()[].sending.is_busy
     var slot = inbox[].slot
     return (
         slot == NO_SLOT
@@ -99,7 +118,12 @@ def _step(c: SharedConnection, fiber: Fiber, left_ms: Int) raises:
     """Sends, or reads once, or parks while another fiber reads."""
     ref s = c.state()[]
     if has_unsent(c) and not s.sending.is_busy:
-        return send_rest(c)
+        send_rest(c, min(left_ms, _SENDING_MS))
+        if not has_unsent(c) or s.is_reading or left_ms <= _SENDING_MS:
+            return
+        # The server may send no more than this end reads, and read no more than
+        # it sends.
+        return _read_once(c, fiber, _GLANCE_MS, is_glance=True)
     if not s.is_reading and not s.failure:
         return _read_once(c, fiber, left_ms)
     s.waiting.append(fiber)
@@ -109,7 +133,9 @@ def _step(c: SharedConnection, fiber: Fiber, left_ms: Int) raises:
         raise Error(NetError.from_errno("read", result))
 
 
-def _read_once(c: SharedConnection, fiber: Fiber, left_ms: Int) raises:
+def _read_once(
+    c: SharedConnection, fiber: Fiber, left_ms: Int, *, is_glance: Bool = False
+) raises:
     ref s = c.state()[]
     s.is_reading = True
     var count = 0
@@ -119,10 +145,17 @@ def _read_once(c: SharedConnection, fiber: Fiber, left_ms: Int) raises:
     except e:
         failure = Error(e)
     s.is_reading = False
+    if failure and is_glance and _is_timeout(failure.value()):
+        return
     if failure:
         judge_failure(c, failure.value(), fiber.is_cancelled())
     else:
         take_octets(c, count)
+
+
+def _is_timeout(error: Error) -> Bool:
+    var net = NetError.of(error)
+    return Bool(net) and net.value().kind == NetError.TIMEOUT
 
 
 def _hand_reading_over(c: SharedConnection):

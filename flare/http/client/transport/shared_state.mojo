@@ -30,17 +30,20 @@ struct SharedSending(Movable):
     var is_busy: Bool
     """Whether a fiber is sending. It sends the octets of others too."""
     var write_ms: Int
-    """The longest wait for room."""
+    """How long the server may take no octet."""
+    var stuck_since_ms: Int
+    """When the server last took an octet; 0 if no octet waits."""
 
     def __init__(out self, write_ms: Int):
         """Creates the state before the first octet.
 
         Args:
-            write_ms: The longest wait for room.
+            write_ms: How long the server may take no octet.
         """
         self.octets = Buffer()
         self.is_busy = False
         self.write_ms = write_ms
+        self.stuck_since_ms = 0
 
 
 struct SharedState(Movable):
@@ -58,7 +61,9 @@ struct SharedState(Movable):
     var waiting: List[Fiber]
     """The fibers that wait while another one reads."""
     var writers: Int
-    """How many fibers wait to send."""
+    """How many fibers wait to send content."""
+    var beginners: Int
+    """How many fibers wait to begin a stream."""
     var sending: SharedSending
     """The direction to the server."""
     var liveness: Liveness
@@ -82,6 +87,7 @@ struct SharedState(Movable):
         self.is_reading = False
         self.waiting = List[Fiber]()
         self.writers = 0
+        self.beginners = 0
         self.sending = SharedSending(write_ms)
         self.liveness = liveness
         self.goaway = ServerGoaway(False, 0, 0)
