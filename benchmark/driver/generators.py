@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from . import http2
 from .targets import BUILD, ROOT
-from .workloads import LEAN, RESUMING, WRK, Workload
+from .workloads import H2LOAD, LEAN, RESUMING, WRK, Workload
 
 SCRIPTS = ROOT / "benchmark" / "load"
 LEAN_CLIENT = BUILD / "lean"
@@ -83,6 +84,11 @@ def command_of(workload: Workload, asking: Asking) -> list[str]:
     pinned = ["taskset", "-c", cores]
     if workload.generator == RESUMING:
         return pinned + _resuming(asking)
+    if workload.generator == H2LOAD:
+        return pinned + http2.command(
+            url_of(workload, asking.port), SUITE, workload.connections,
+            workload.streams, asking.seconds, asking.folder,
+        )
     if workload.generator == WRK and asking.rate is None:
         return pinned + _wrk(workload, asking)
     return pinned + _lean(workload, asking)
@@ -152,7 +158,18 @@ def parse(command: list[str], code: int, output: str, errors: str) -> Load:
         return parse_wrk(output)
     if command[3] == _OPENSSL:
         return parse_resuming(output)
+    if command[3] == H2LOAD:
+        try:
+            return Load(*http2.counted(output))
+        except http2.BadOutput as error:
+            raise LoadFailed(str(error)) from error
     return parse_lean(output)
+
+
+def url_of(workload: Workload, port: int) -> str:
+    """Gives the URL that is asked for."""
+    scheme = "https" if workload.is_secure else "http"
+    return f"{scheme}://127.0.0.1:{port}{workload.path}"
 
 
 def _wrk(workload: Workload, asking: Asking) -> list[str]:
@@ -177,9 +194,7 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
         command += ["-H", "Connection: close"]
     elif workload.close_percent:
         command += ["-s", str(SCRIPTS / "mixed_keepalive.lua")]
-    scheme = "https" if workload.is_secure else "http"
-    url = f"{scheme}://127.0.0.1:{asking.port}{workload.path}"
-    return [*command, url, *behind]
+    return [*command, url_of(workload, asking.port), *behind]
 
 
 def _resuming(asking: Asking) -> list[str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import arena, websocket
+from . import arena, http2, websocket
 from .answers import Answer, BadAnswer, Connection
-from .generators import SUITE
+from .generators import SUITE, url_of
 from .products import SIBLING_OCTETS, Pool, file_content
 from .workloads import Workload
 
@@ -147,6 +147,10 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     if workload.is_websocket:
         return websocket.problem_of(port, workload.path)
     expected = expected_of(workload, pool)
+    if workload.streams:
+        return http2.problem_of(
+            url_of(workload, port), expected.contents, SUITE
+        )
     content = b"x" * workload.content_octets
     # Pipelined, where the workload is: the answers must come in order.
     ahead = _ANSWERS if workload.depth > 1 else 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 WRK = "wrk"
 LEAN = "lean"
+H2LOAD = "h2load"
 RESUMING = "resuming"
 SLOW_CLIENTS = "slow_clients"
 IDLE = "idle"
@@ -124,6 +125,8 @@ class Workload:
     profile: str = ""
     # Inside of TLS; only targets that serve HTTPS here are asked.
     is_secure: bool = False
+    # Requests at a time on each connection of HTTP/2; 0 for HTTP/1.1.
+    streams: int = 0
     # A request is a message on a WebSocket, and comes back as it is.
     is_websocket: bool = False
     # The pool's products differ in length.
@@ -441,6 +444,46 @@ def _https() -> tuple[Workload, ...]:
     )
 
 
+def _http2() -> tuple[Workload, ...]:
+    def workload(name: str, what: str, to_h2o: float, **more) -> Workload:
+        return Workload(
+            f"h2_{name}",
+            "h2",
+            f"13 octets of text over HTTP/2, a thousand targets: {what}",
+            "/plaintext",
+            generator=H2LOAD,
+            measures=(CPU, SYSTEM_CALLS, MEMORY),
+            claims=(
+                Claim("flare_io_uring", to_h2o, "h2o"),
+                *ahead_of(FLARE, ("nginx", "net_http")),
+            ),
+            **more,
+        )
+
+    return (
+        workload(
+            "m32", "TLS, 8 connections, 32 streams", 0.66,
+            is_secure=True, connections=8, streams=32,
+        ),
+        workload(
+            "m100", "TLS, 4 connections, 100 streams", 0.5,
+            is_secure=True, connections=4, streams=100,
+        ),
+        workload(
+            "m1", "TLS, 64 connections, a stream each", 1.0,
+            is_secure=True, streams=1,
+        ),
+        workload(
+            "c_m32", "no TLS, 8 connections, 32 streams", 0.66,
+            connections=8, streams=32,
+        ),
+        workload(
+            "c_m100", "no TLS, 4 connections, 100 streams", 0.5,
+            connections=4, streams=100,
+        ),
+    )
+
+
 def _waits() -> tuple[Workload, ...]:
     return (
         Workload(
@@ -618,6 +661,7 @@ WORKLOADS = (
     *_transfers(),
     *_files(),
     *_https(),
+    *_http2(),
     *_waits(),
     *_websockets(),
     *_arena(),

@@ -68,6 +68,8 @@ comptime TCP_QUICKACK = 12
 """Acknowledges at once."""
 comptime TCP_USER_TIMEOUT = 18
 """The milliseconds that sent octets may stay unacknowledged (RFC 5482)."""
+comptime TCP_NOTSENT_LOWAT = 25
+"""The most octets that the kernel holds and has not sent."""
 comptime TCP_FASTOPEN = 23
 """The queue length of fast open (RFC 7413)."""
 

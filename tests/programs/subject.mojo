@@ -35,6 +35,14 @@ from flare.tls import TlsServerConfig
 from subject_depth import deep
 from subject_options import SubjectOptions, identity
 from subject_streams import events, polite
+from subject_sums import (
+    PIECE_OCTETS,
+    nibble,
+    sum_of,
+    sum_up,
+    sum_up_slowly,
+    sum_with_trailer,
+)
 
 
 def home(req: Request) raises -> Response:
@@ -159,7 +167,10 @@ def sleep0(req: Request) raises -> Response:
 
 
 def big(req: Request) raises -> Response:
-    return ok(List[UInt8](length=Int(req.param("octets")), fill=120))
+    var response = ok(List[UInt8](length=Int(req.param("octets")), fill=120))
+    if req.query.byte_length() > 0:
+        response.headers.set("Priority", req.query)
+    return response^
 
 
 def sealed(req: Request) raises -> Response:
@@ -203,53 +214,6 @@ def fail(req: Request) raises -> Response:
 
 def split(req: Request) raises -> Response:
     return ok("split").with_header("X-Split", "a\r\nX-Injected: b")
-
-
-# A whole number of periods of the content that is streamed out.
-comptime PIECE_OCTETS = 251 * 256
-
-
-@fieldwise_init
-struct Adler(ImplicitlyCopyable):
-    """Sums octets up as zlib.adler32 does (RFC 1950)."""
-
-    var count: Int
-    var low: UInt32
-    var high: UInt32
-
-    def __init__(out self):
-        self = Self(0, 1, 0)
-
-    def add(mut self, octets: Span[UInt8, _]):
-        self.count += len(octets)
-        for octet in octets:
-            self.low = (self.low + UInt32(octet)) % 65521
-            self.high = (self.high + self.low) % 65521
-
-    def text(self) -> String:
-        return String(self.count, " ", (self.high << 16) | self.low)
-
-
-def sum_up(req: Request) raises -> Response:
-    return ok(_sum_of(req, 0).text())
-
-
-def sum_up_slowly(req: Request) raises -> Response:
-    return ok(_sum_of(req, Int(req.param("ms"))).text())
-
-
-def sum_with_trailer(req: Request) raises -> Response:
-    var sum = _sum_of(req, 0)
-    var stated = req.body.trailers().get("X-Sum")
-    var text = String(sum.text(), " ")
-    if stated:
-        text += stated.value()
-
-    def write(req: Request, stream: ResponseStream) raises {var text}:
-        stream.write_text(text)
-        stream.set_trailer("X-Octets", String(text.byte_length()))
-
-    return Response.stream(write)
 
 
 def stream_counted(req: Request) raises -> Response:
@@ -429,6 +393,7 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.post("/raise", fail)
     router.get("/split", split)
     router.post("/sum", sum_up)
+    router.post("/nibble", nibble)
     router.post("/sum-slowly/:ms", sum_up_slowly)
     router.post("/sum-trailer", sum_with_trailer)
     router.get("/stream/:octets", stream_counted)
@@ -456,19 +421,6 @@ def _wait(req: Request) raises:
     except e:
         print("cut off:", e, file=stderr)
         raise e^
-
-
-def _sum_of(req: Request, pause_ms: Int) raises -> Adler:
-    req.body.set_octets_max(1 << 40)
-    var sum = Adler()
-    var piece = List[UInt8](length=PIECE_OCTETS, fill=0)
-    while True:
-        if pause_ms > 0:
-            sleep(pause_ms)
-        var count = req.body.read(Span(piece))
-        if count == 0:
-            return sum
-        sum.add(Span(piece)[:count])
 
 
 def _write_pattern(req: Request, stream: ResponseStream) raises:
@@ -544,7 +496,7 @@ def _wait_for(req: Request) raises:
     elif what == "octets":
         _ = req.body.octets()
     else:
-        _ = _sum_of(req, 0)
+        _ = sum_of(req, 0)
 
 
 def _sleep_and_tell() raises:

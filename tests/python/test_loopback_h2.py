@@ -16,6 +16,10 @@ from loopback.subject import (  # noqa: E402
 )
 
 PATTERN = bytes(i % 251 for i in range(251 * 256))
+# What may be sent before a more urgent response: 128 KiB that the server's kernel
+# has not sent (208 KiB of a Unix socket), a send of 64 KiB, and what the client's
+# kernel holds.
+KERNEL_OCTETS_MAX = 512 * 1024
 NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, CALM = 0, 1, 2, 8, 11
 
 
@@ -401,6 +405,46 @@ class Limits:
         order = []
         client._await(lambda: self._note(client, streams, order))
         self.assertEqual(order, [first, changed, usual, last])
+
+    def test_a_handlers_priority_comes_before_that_of_the_request(self):
+        client = self.open(window=0)
+        first = client.begin("GET", "/big/300000?u=7", [("priority", "u=0")])
+        usual = client.begin("GET", "/big/300000")
+        client.ping()
+        streams = [first, usual]
+        for stream in streams:
+            client.widen(400_000, stream)
+        client.widen(1_000_000)
+        order = []
+        client._await(lambda: self._note(client, streams, order))
+        self.assertEqual(order, [usual, first])
+
+    def test_a_handler_that_lags_behind_holds_no_more_than_a_window(self):
+        client = self.open()
+        octets = pattern(16 << 20)
+        stream = client.begin("POST", "/nibble", ends=False)
+        client.send(stream, octets[: 1 << 20], ends=False)
+        self.subject.forget_peak()
+        before = self.subject.resident_octets()
+        client.send(stream, octets[1 << 20 :])
+        answer = client.answer(stream)
+        self.assertEqual(
+            answer.body, b"%d %d" % (len(octets), zlib.adler32(octets))
+        )
+        grown = self.subject.resident_octets("VmHWM") - before
+        # Windows grow up to 8 MiB where they hold a client back.
+        self.assertLess(grown, 10 << 20)
+
+    def test_an_urgent_response_passes_content_that_waits(self):
+        client = self.open(kernel_octets=32 * 1024)
+        bulk = client.begin("GET", f"/big/{8 << 20}", [("priority", "u=7")])
+        client.await_content(bulk, 1 << 20)
+        urgent = client.begin("GET", "/big/1000", [("priority", "u=0")])
+        before = len(client.exchanges[bulk].body)
+        client.await_content(urgent, 1)
+        # The server has 64 KiB under way, and both kernels hold some.
+        behind = len(client.exchanges[bulk].body) - before
+        self.assertLess(behind, KERNEL_OCTETS_MAX)
 
     def _note(self, client, streams, order):
         for stream in streams:

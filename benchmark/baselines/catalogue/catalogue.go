@@ -25,10 +25,11 @@ const (
 
 // Options are the flags that every server takes.
 type Options struct {
-	Port     int
-	Workers  int
-	Prefork  bool
-	Products string
+	Port         int
+	Workers      int
+	Prefork      bool
+	Products     string
+	Certificates string
 }
 
 // OptionsFromFlags reads the flags, and lets as many threads run Go code at
@@ -39,6 +40,7 @@ func OptionsFromFlags() Options {
 	flag.IntVar(&options.Workers, "workers", 1, "threads, or processes")
 	flag.BoolVar(&options.Prefork, "prefork", false, "a process per worker")
 	flag.StringVar(&options.Products, "products", "", "file of the pool")
+	flag.StringVar(&options.Certificates, "certificates", "", "folder; for TLS")
 	flag.Parse()
 	runtime.GOMAXPROCS(options.Workers)
 	return options

@@ -47,6 +47,12 @@ func main() {
 	http.Handle("GET /files/", http.StripPrefix("/files", served(files)))
 
 	address := fmt.Sprintf("127.0.0.1:%d", options.Port)
+	if options.Certificates != "" {
+		// HTTP/2 comes with it.
+		log.Fatal(http.ListenAndServeTLS(address,
+			options.Certificates+"/server.pem",
+			options.Certificates+"/server.key", nil))
+	}
 	log.Fatal(http.ListenAndServe(address, nil))
 }
 

@@ -35,8 +35,9 @@ struct Http2Config(Copyable, Movable):
     by default. So sixteen handlers that take nothing hold no others up.
     """
     var max_unsent_octets: Int
-    """The memory of responses that wait for the client to read, beyond which no
-    further handler starts; 1 MiB by default. Sealed content counts nothing."""
+    """The memory of responses that wait for the client to read; 1 MiB by default.
+    Beyond it, a handler starts only for a request that is more urgent than all
+    others. Sealed content counts nothing."""
     var max_cookie_crumbs: Int
     """The most lines of Cookie in a head; 256 by default. A browser divides its
     cookies into lines, which count as one of `max_header_fields`."""

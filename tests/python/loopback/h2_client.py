@@ -66,7 +66,8 @@ class H2Client:
     """Is one connection to the server under test."""
 
     def __init__(
-        self, subject, window=WINDOW_OCTETS, settings=None, context=None
+        self, subject, window=WINDOW_OCTETS, settings=None, context=None,
+        kernel_octets=None,
     ):
         place = subject.place
         is_unix = isinstance(place, str)
@@ -74,6 +75,10 @@ class H2Client:
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         if not is_unix:
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if kernel_octets:
+            self.socket.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, kernel_octets
+            )
         self.socket.settimeout(ANSWER_SECONDS_MAX)
         self.socket.connect(place if is_unix else ("127.0.0.1", place))
         if subject.secure:

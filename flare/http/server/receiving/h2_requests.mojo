@@ -10,7 +10,10 @@ from flare.http.exchange import Exchange, ExchangeStage
 from flare.proto.h1 import H1Rule
 from flare.proto.h2.h2_error import H2Code, H2Error
 from flare.proto.h2.h2_event import H2Event
+from flare.runtime.backend import BackendKind
 from flare.runtime.fiber import Fiber
+from flare.sys.socket import set_socket_option
+from flare.sys.socket_constants import IPPROTO_TCP, TCP_NOTSENT_LOWAT
 
 from ..exchange.departures import cancel_all, connection_lost
 from ..exchange.lifecycle import (
@@ -54,6 +57,10 @@ comptime _GROWN_OCTETS_MAX = 256 << 20
 # As many streams at a time cost an idle connection no memory worth freeing.
 comptime _SLOTS_KEPT = 8
 comptime _LAST_ID = (1 << 31) - 1
+comptime _URGENCIES = 8
+# The most unsent octets that the kernel holds: enough for it to have some while
+# the worker is busy.
+comptime _KERNEL_OCTETS_MAX = 128 * 1024
 # How long after the first announcement a client may begin streams, because it
 # may not have received it.
 comptime _DRAIN_MS = 1000
@@ -68,6 +75,12 @@ def begin_h2(c: PointerTo[ConnectionState]):
     var w = worker_of(c)
     c[].h2 = heap_create(H2Connection(w[].config.h2_limits()))
     h2_machine(c).begin(output_of(c))
+    if w[].config.backend != BackendKind.SIMULATED:
+        # Octets in the kernel are sent before a more urgent response. A Unix
+        # socket has no such option, and holds few.
+        _ = set_socket_option(
+            c[].descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, _KERNEL_OCTETS_MAX
+        )
     if w[].stopping:
         go_away_h2(c)
 
@@ -138,7 +151,7 @@ def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
         _finish_drain_if_late(c)
     if event.status != 0:
         _refuse_head(c, x, event.status)
-    elif _has_much_unsent(c):
+    elif _has_much_unsent(c) and not _is_urgent(c, event.slot):
         # Its stream stays open. To refuse it would be no help: frames are read
         # all the same, because they may open windows.
         h2.waiting += 1
@@ -165,18 +178,39 @@ def _has_much_unsent(c: PointerTo[ConnectionState]) -> Bool:
 def _start_waiting(c: PointerTo[ConnectionState]):
     """Starts requests that waited until less content was unsent."""
     ref h2 = c[].h2.unsafe_value()[]
+    var least = _least_urgency(c)
     var slot = 0
-    while (
-        slot < len(h2.streams)
-        and h2.waiting > 0
-        and not _has_much_unsent(c)
-        and c[].stage == Stage.OPEN
-    ):
+    while slot < len(h2.streams) and h2.waiting > 0 and c[].stage == Stage.OPEN:
         var x = h2.streams[slot].exchange
         if x and x.unsafe_value()[].stage == ExchangeStage.STARTING:
-            h2.waiting -= 1
-            _start(c, x.unsafe_value())
+            var urgency = Int(h2.state.streams[slot].turn.urgency)
+            if not _has_much_unsent(c) or urgency < least:
+                least = min(least, urgency)
+                h2.waiting -= 1
+                _start(c, x.unsafe_value())
         slot += 1
+
+
+def _is_urgent(c: PointerTo[ConnectionState], slot: Int) -> Bool:
+    """Returns whether a request starts although much content is unsent: if it
+    passes all others. So no more than one of each urgency adds to the content.
+    """
+    ref streams = c[].h2.unsafe_value()[].state.streams
+    return Int(streams[slot].turn.urgency) < _least_urgency(c)
+
+
+def _least_urgency(c: PointerTo[ConnectionState]) -> Int:
+    """Returns the urgency of the most urgent response that is made or unsent.
+    """
+    ref h2 = c[].h2.unsafe_value()[]
+    var least = _URGENCIES
+    for slot in range(len(h2.streams)):
+        var x = h2.streams[slot].exchange
+        if h2.streams[slot].unsent or (
+            x and x.unsafe_value()[].stage != ExchangeStage.STARTING
+        ):
+            least = min(least, Int(h2.state.streams[slot].turn.urgency))
+    return least
 
 
 def reset_stalled(c: PointerTo[ConnectionState]):

@@ -1,0 +1,66 @@
+"""Tests how the benchmark asks over HTTP/2, and what it takes for right."""
+
+import pathlib
+import tempfile
+import unittest
+
+from benchmark.driver.generators import (
+    SUITE,
+    Asking,
+    Load,
+    LoadFailed,
+    command_of,
+    parse,
+)
+from benchmark.driver.http2 import URLS
+from benchmark.driver.workloads import chosen
+
+COUNTED = """\
+finished in 2.00s, 250000.00 req/s, 12.00MB/s
+requests: 500100 total, 500100 started, 500000 done, {good} succeeded, \
+{failed} failed, 0 errored, 0 timeout
+status codes: {right} 2xx, 0 3xx, 0 4xx, 0 5xx
+"""
+
+
+class Commands(unittest.TestCase):
+    def test_each_request_has_another_target(self):
+        workload = chosen(["h2_m32"])[0]
+        with tempfile.TemporaryDirectory() as folder:
+            asking = Asking(8443, (1,), 2.0, pathlib.Path(folder))
+            command = command_of(workload, asking)
+            urls = command[-1].partition("=")[2]
+            lines = pathlib.Path(urls).read_text().splitlines()
+        self.assertEqual(len(set(lines)), URLS)
+        self.assertEqual(lines[7], "https://127.0.0.1:8443/plaintext?id=7")
+        self.assertEqual(command[:4], ["taskset", "-c", "1", "h2load"])
+        self.assertIn("-m32", command)
+        self.assertIn("-c8", command)
+        self.assertIn("--duration=2", command)
+        self.assertIn(f"--tls13-ciphers={SUITE}", command)
+
+
+class Outputs(unittest.TestCase):
+    command = ["taskset", "-c", "1", "h2load"]
+
+    def test_right_answers_count(self):
+        output = COUNTED.format(good=500_000, failed=0, right=500_000)
+        self.assertEqual(
+            parse(self.command, 0, output, ""), Load(500_000, 2.0)
+        )
+
+    def test_wrong_answers_are_errors(self):
+        output = COUNTED.format(good=500_000, failed=3, right=499_990)
+        self.assertEqual(
+            parse(self.command, 0, output, ""),
+            Load(499_990, 2.0, {"failed": 3, "status": 10}),
+        )
+
+    def test_other_output_is_a_failure(self):
+        for output in ("", "finished in 1s", COUNTED[:60]):
+            with self.assertRaises(LoadFailed):
+                parse(self.command, 0, output, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
