@@ -4,6 +4,7 @@ from std.testing import assert_equal, assert_true
 
 from flare.http import ClientHttp2Config, ClientTimeouts
 from flare.runtime.wait import sleep
+from flare.sys.clock import monotonic_ms
 
 from tests.client.h2_stand import H2Stand, require
 from tests.proto_h2.machine_scene import number
@@ -58,6 +59,10 @@ def test_a_server_that_does_not_read_delays_no_deadline() raises:
     on_each_backend(_unread)
 
 
+def test_a_deadline_ends_an_upload_that_is_stuck() raises:
+    on_each_backend(_late_upload)
+
+
 def test_a_server_that_never_reads_is_given_up() raises:
     on_each_backend(_never_read)
 
@@ -84,6 +89,29 @@ def _unread() raises:
     assert_equal(peer.content_of(asked).byte_length(), text.byte_length())
     peer.answer(asked)
     require(upload^, "200 ok")
+    assert_equal(stand.statistics().connects, 1)
+    peer.leave()
+
+
+def _late_upload() raises:
+    var stand = H2Stand()
+    var warm = stand.ask("/warm")
+    var peer = stand.accept(window_octets=64 << 20)
+    peer.answer(peer.request())
+    require(warm^, "200 ok")
+    var text = String("0123456789abcdef") * (1 << 20)
+    var began_ms = monotonic_ms()
+    var upload = stand.ask("/upload", "POST", text, deadline_ms=150)
+    require(upload^, "client.timeout send")
+    assert_true(monotonic_ms() - began_ms < 2_000)
+    # The connection is as good as before.
+    var next = stand.ask("/next")
+    var asked = peer.request()
+    while asked.text != "GET /next":
+        peer.forget(asked)
+        asked = peer.request()
+    peer.answer(asked)
+    require(next^, "200 ok")
     assert_equal(stand.statistics().connects, 1)
     peer.leave()
 

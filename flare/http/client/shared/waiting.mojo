@@ -3,6 +3,7 @@
 from flare.net import NetError
 from flare.proto.h2.stream_table import NO_SLOT
 from flare.runtime.fiber import Fiber, remove_fiber
+from flare.runtime.operation import TIMED_OUT
 from flare.runtime.wait import waiting_fiber
 
 from ..transport.clock import now
@@ -54,14 +55,19 @@ def await_change(
     _enter(c, inbox, awaited, fiber)
     var end_ms = now() + most_ms
     var failure = Optional[Error](None)
-    while not failure and not is_there(c, inbox, awaited):
+    while not failure:
         try:
-            _step(c, fiber, max(end_ms - now(), 0))
+            # Octets that have arrived are seen, however late it is.
+            _step(c, fiber, max(end_ms - now(), 1))
         except e:
             failure = Error(e)
+        if is_there(c, inbox, awaited):
+            break
+        if not failure and now() >= end_ms:
+            failure = Error(NetError.from_errno("wait", TIMED_OUT))
     _leave(c, inbox, awaited)
     _hand_reading_over(c)
-    if failure:
+    if failure and not is_there(c, inbox, awaited):
         raise failure.take()
 
 
