@@ -340,6 +340,9 @@ struct _Pair(Movable):
         append_setting(H2SettingId.HEADER_TABLE_SIZE, random.below(5_000), end)
 
     def _receive_at_server(mut self, mut random: Random) raises:
+        # A stream counts until its owner forgets it.
+        for i in range(len(self.exchanges)):
+            self._end_at_server(i)
         while True:
             var event = self.server.next()
             self.server.window[].consume(event.consumed)
