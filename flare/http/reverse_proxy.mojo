@@ -468,9 +468,8 @@ def _forward_trailers(fields: HeaderMap, stream: ResponseStream) raises:
 
 def _accepts_trailers(req: Request) -> Bool:
     for value in req.headers.values("TE"):
-        for part in value.split(","):
-            if part.strip() == "trailers":
-                return True
+        if lists_member(value.as_bytes(), "trailers".as_bytes()):
+            return True
     return False
 
 

@@ -287,7 +287,9 @@ def _continue() raises:
         var peer = stand.accept()
         var asked = peer.request()
         if accepts:
+            # Both arrive together, and the second does not hide the first.
             peer.head(asked.id, ":status: 100")
+            peer.head(asked.id, ":status: 103")
             assert_equal(peer.content_of(asked), "abc")
             peer.answer(asked)
         else:

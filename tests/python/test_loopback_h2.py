@@ -446,6 +446,20 @@ class Limits:
         behind = len(client.exchanges[bulk].body) - before
         self.assertLess(behind, KERNEL_OCTETS_MAX)
 
+    def test_urgent_requests_add_little_to_unsent_content(self):
+        client = self.open(window=0)
+        octets = 4 << 20
+        client.begin("GET", f"/big/{octets}", [("priority", "u=7")])
+        client.ping()
+        self.subject.forget_peak()
+        before = self.subject.resident_octets()
+        for _ in range(20):
+            client.begin("GET", f"/big/{octets}", [("priority", "u=0")])
+        client.ping()
+        grown = self.subject.resident_octets("VmHWM") - before
+        # One of them passes, and the others wait for it.
+        self.assertLess(grown, 2 * octets)
+
     def _note(self, client, streams, order):
         for stream in streams:
             if client.exchanges[stream].has_ended and stream not in order:

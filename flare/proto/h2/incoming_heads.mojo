@@ -11,13 +11,13 @@ from .h2_event import H2Event
 from .h2_state import H2State, Reading
 from .head_limits import H2HeadFault
 from .incoming_content import end_receiving
-from .incoming_responses import awaits_response, take_response
+from .incoming_responses import slot_awaiting_response, take_response
 from .priorities import take_early_priority
 from .settings import WINDOW_MAX
 from .stream_ends import break_stream, count_glitch, refuse_stream
 from .stream_lookup import state_of_stream
 from .stream_state import FrameVerdict, H2StreamState, frame_verdict
-from .stream_table import StreamReceiving
+from .stream_table import NO_SLOT, StreamReceiving
 from .trailer_reader import decode_for_table
 
 # A request makes up for a few frames without a use, such as windows for a
@@ -141,10 +141,10 @@ def _take_block(
         and not reading.state[].is_client
     ):
         return _take_request(reading, header, depends_on_itself, octets)
-    if reading.state[].is_client and awaits_response(
-        reading.state, header.stream_id
-    ):
-        return take_response(reading, header, octets)
+    if reading.state[].is_client:
+        var slot = slot_awaiting_response(reading.state, header.stream_id)
+        if slot != NO_SLOT:
+            return take_response(reading, slot, header, octets)
     return _take_later_block(reading, header, octets)
 
 

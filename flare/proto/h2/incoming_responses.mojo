@@ -4,7 +4,7 @@ from flare.core import PointerTo
 from flare.message import Status, allows_content
 
 from ..head import BodyKind
-from .frame import H2Flag, H2FrameHeader
+from .frame import H2Flag, H2FrameHeader, H2FrameType
 from .h2_error import H2Code, H2Error
 from .h2_event import H2Event
 from .h2_state import H2State, Reading
@@ -12,7 +12,6 @@ from .head_limits import H2HeadFault
 from .incoming_content import end_receiving
 from .response_head import read_response_head
 from .stream_ends import break_stream, count_glitch
-from .stream_lookup import state_of_stream
 from .stream_state import FrameVerdict, frame_verdict
 from .stream_table import NO_SLOT
 
@@ -21,31 +20,38 @@ from .stream_table import NO_SLOT
 comptime _FORGIVEN = 4
 
 
-def awaits_response(state: PointerTo[H2State], id: Int) -> Bool:
-    """Returns whether the final head of a response is due.
+def slot_awaiting_response(state: PointerTo[H2State], id: Int) -> Int:
+    """Returns the slot of a stream whose final head is due.
 
     Args:
         state: A client's connection.
         id: The number of a stream.
 
     Returns:
-        False also if the stream has ended or was reset.
+        The slot; `NO_SLOT` also if the stream has ended or was reset.
     """
     var slot = state[].streams.find(id)
-    if slot == NO_SLOT or state[].streams[slot].response.is_answered:
-        return False
-    comptime KIND: UInt8 = 1
-    return frame_verdict(state_of_stream(state, id), KIND) == FrameVerdict.TAKE
+    if slot == NO_SLOT:
+        return NO_SLOT
+    ref stream = state[].streams[slot]
+    var verdict = frame_verdict(stream.state, H2FrameType.HEADERS)
+    if stream.response.is_answered or verdict != FrameVerdict.TAKE:
+        return NO_SLOT
+    return slot
 
 
 def take_response(
-    reading: Reading, header: H2FrameHeader, octets: Span[mut=False, UInt8, _]
+    reading: Reading,
+    slot: Int,
+    header: H2FrameHeader,
+    octets: Span[mut=False, UInt8, _],
 ) raises H2Error -> H2Event:
     """Takes a head, interim or final.
 
     Args:
         reading: A client's connection, the time and the output.
-        header: The header of its first frame; a final head is due.
+        slot: The slot of its stream, whose final head is due.
+        header: The header of its first frame.
         octets: The field block.
 
     Returns:
@@ -55,7 +61,6 @@ def take_response(
         H2Error: If the connection has to end.
     """
     ref s = reading.state[]
-    var slot = s.streams.find(header.stream_id)
     ref stream = s.streams[slot]
     var fault: H2HeadFault
     try:

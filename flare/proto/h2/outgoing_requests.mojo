@@ -2,6 +2,7 @@
 
 from flare.core import Buffer, PointerTo, is_token
 from flare.message import FieldName, HeaderMap, Method, valid_host
+from flare.message.list_grammar import lists_member
 
 from ..h1.body_length import BodyLength
 from .content_length import stated_length
@@ -184,7 +185,6 @@ def _stated_length(
 
 def _accepts_trailers(fields: HeaderMap) -> Bool:
     for value in fields.values("te"):
-        for part in value.split(","):
-            if part.strip() == "trailers":
-                return True
+        if lists_member(value.as_bytes(), "trailers".as_bytes()):
+            return True
     return False

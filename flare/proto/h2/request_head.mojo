@@ -7,7 +7,6 @@ become one.
 
 from flare.core import Buffer, equals, equals_lower, is_token
 from flare.message import (
-    FieldLine,
     FieldName,
     Method,
     RequestTarget,
@@ -21,7 +20,7 @@ from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
 from .hpack.decoder import KEPT_OCTETS_MAX
 from .priority_field import H2Priority, parse_priority
-from .wire_line import append_wire_line
+from .wire_line import append_field_line
 
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
@@ -267,16 +266,7 @@ struct RequestHeadReader(Movable):
         if len(self.head.lines) >= self._limits.lines_max:
             self._refuse(431, "too many field lines")
             return
-        var start = len(self.octets)
-        append_wire_line(name, value, self.octets)
-        self.head.lines.append(
-            FieldLine(
-                UInt32(start),
-                UInt32(len(name)),
-                UInt32(start + len(name) + 2),
-                UInt32(len(value)),
-            )
-        )
+        append_field_line(name, value, self.head.lines, self.octets)
 
     def _break_off(mut self, reason: StaticString):
         self._note(H2HeadFault.malformed(reason))

@@ -1,7 +1,7 @@
 """Turns a field block into the head of a response (RFC 9113 section 8.3.2)."""
 
 from flare.core import Buffer, equals
-from flare.message import FieldLine, FieldName, Status
+from flare.message import FieldName, Status
 
 from ..head import Head, HeadVersion
 from .content_length import parse_length
@@ -9,7 +9,7 @@ from .field_check import LineKind, is_of_connection
 from .h2_state import H2Input
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackError, HpackField
-from .wire_line import append_wire_line
+from .wire_line import append_field_line
 
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
@@ -85,16 +85,7 @@ def _take(field: HpackField, mut head: Head, mut octets: Buffer) -> H2HeadFault:
         head.content_length = length
     head.known |= FieldName.bit(field.known)
     head.known &= ~FieldName.bit(FieldName.UNKNOWN)
-    var start = len(octets)
-    append_wire_line(field.name, field.value, octets)
-    head.lines.append(
-        FieldLine(
-            UInt32(start),
-            UInt32(len(field.name)),
-            UInt32(start + len(field.name) + 2),
-            UInt32(len(field.value)),
-        )
-    )
+    append_field_line(field.name, field.value, head.lines, octets)
     return H2HeadFault.NONE
 
 

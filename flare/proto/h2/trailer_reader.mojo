@@ -6,7 +6,7 @@ from flare.message import FieldLine
 from .field_check import LineKind, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
 from .hpack import HpackDecoder, HpackError, HpackField
-from .wire_line import append_wire_line
+from .wire_line import append_field_line
 
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
@@ -75,16 +75,7 @@ struct TrailerReader(Movable):
             return H2HeadFault.malformed("the value of a trailer is not valid")
         if is_of_connection(field.known):
             return H2HeadFault.malformed("a field of a connection of HTTP/1.1")
-        var start = len(self.octets)
-        append_wire_line(field.name, field.value, self.octets)
-        self.lines.append(
-            FieldLine(
-                UInt32(start),
-                UInt32(len(field.name)),
-                UInt32(start + len(field.name) + 2),
-                UInt32(len(field.value)),
-            )
-        )
+        append_field_line(field.name, field.value, self.lines, self.octets)
         return H2HeadFault.NONE
 
 

@@ -1,6 +1,7 @@
 """Writes field lines in the form of HTTP/1.1 (RFC 9112 section 5)."""
 
 from flare.core import CR, LF, SPACE, Buffer, copy_octets
+from flare.message import FieldLine
 
 comptime _COLON: UInt8 = 58
 
@@ -25,3 +26,30 @@ def append_wire_line(
     p[unsafe_offset=count - 2] = CR
     p[unsafe_offset=count - 1] = LF
     into.advance(count)
+
+
+@always_inline
+def append_field_line(
+    name: Span[UInt8, _],
+    value: Span[UInt8, _],
+    mut lines: List[FieldLine],
+    mut octets: Buffer,
+):
+    """Adds one line to a section.
+
+    Args:
+        name: The name.
+        value: The value.
+        lines: The table of the section.
+        octets: The octets to which it refers.
+    """
+    var start = len(octets)
+    append_wire_line(name, value, octets)
+    lines.append(
+        FieldLine(
+            UInt32(start),
+            UInt32(len(name)),
+            UInt32(start + len(name) + 2),
+            UInt32(len(value)),
+        )
+    )

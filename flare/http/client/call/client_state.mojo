@@ -155,9 +155,8 @@ struct ClientState(Movable):
         if not self.config.http2:
             return False
         if not url.is_secure():
-            # A proxy that forwards requests speaks HTTP/1.1.
-            return self.config.http2_prior_knowledge and not (
-                self.config.proxies.http
+            return self.config.http2_prior_knowledge and not self._is_forwarded(
+                url
             )
         if len(self.config.tls.application_protocols) == 0:
             return True
@@ -165,6 +164,14 @@ struct ClientState(Movable):
             if protocol == HTTP2_PROTOCOL:
                 return True
         return False
+
+    def _is_forwarded(self, url: Url) -> Bool:
+        """Returns whether a proxy carries requests to a URL over, unless they ask
+        for an upgrade. It speaks HTTP/1.1."""
+        if url.is_secure() or self.config.unix_socket:
+            return False
+        var proxy = self.config.proxies.proxy_for(False, url.host(), url.port())
+        return Bool(proxy) and proxy.value().kind == Proxy.HTTP
 
     def counted(self) -> ClientStatistics:
         """Returns the counters.
@@ -358,13 +365,12 @@ struct ClientState(Movable):
         var proxy = state[].config.proxies.proxy_for(
             url.is_secure(), url.host(), url.port()
         )
-        if proxy and not url.is_secure() and not state[].config.unix_socket:
-            if proxy.value().kind == Proxy.HTTP and not has_tunnel:
-                origin.route = Route.FORWARDED
-                var proof = proxy_authorization(state[].config, proxy.value())
-                if proof:
-                    origin.fields.set("Proxy-Authorization", proof.value())
-                    origin.own_fields.set("Proxy-Authorization", proof.value())
+        if not has_tunnel and state[]._is_forwarded(url):
+            origin.route = Route.FORWARDED
+            var proof = proxy_authorization(state[].config, proxy.value())
+            if proof:
+                origin.fields.set("Proxy-Authorization", proof.value())
+                origin.own_fields.set("Proxy-Authorization", proof.value())
         origin.may_share = may_share
         if may_share:
             origin.connections.protocol = OriginProtocol.UNKNOWN

@@ -112,10 +112,11 @@ struct H2Exchange(TrivialRegisterPassable):
             c.machine().count_content(self._inbox()[].slot, len(content))
         except e:
             raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
-        if not self._push(content, ends=True):
-            self.state[].was_cut = True
-            if not self._inbox()[].has_news():
-                raise self._failure()
+        if (
+            not self._push(content, ends=True)
+            and not self._inbox()[].has_news()
+        ):
+            raise self._failure()
         self._flush()
 
     def write(self, octets: Span[UInt8, _]) raises:
@@ -172,11 +173,6 @@ struct H2Exchange(TrivialRegisterPassable):
         self._flush()
         if self._inbox()[].failure and not self._inbox()[].has_news():
             raise self._failure()
-
-    def stop_sending(self):
-        """Records that the rest of the request is not sent, while a response
-        may still be read."""
-        self.state[].was_cut = True
 
     def next(self) raises -> UInt8:
         """Returns the next event, without waiting.

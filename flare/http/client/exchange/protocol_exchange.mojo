@@ -206,9 +206,9 @@ struct ProtocolExchange(TrivialRegisterPassable):
         Args:
             failure: The error of sending.
         """
-        if self.is_shared():
-            return self._h2().stop_sending()
-        self._h1().stop_sending(failure)
+        # A stream that has not ended is cancelled when it is left.
+        if not self.is_shared():
+            self._h1().stop_sending(failure)
 
     def go_on_without_sending(self, cause: Error) raises:
         """Prepares to read a response that arrived before the whole request was

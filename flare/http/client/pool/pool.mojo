@@ -27,6 +27,7 @@ from .sharing import (
     stop_sharing,
     use_shared,
 )
+from .wait_queue import WaiterState
 
 comptime _SWEEP_EVERY_MS = 1_000
 # How long a request waits for room on a shared connection before it opens
@@ -161,6 +162,7 @@ struct Pool(TrivialRegisterPassable):
         else:
             connections.protocol = OriginProtocol.HTTP1
             self._let_waiters_open(origin)
+        self._wake_first(origin)
 
     def opening_failed(self, origin: Origin):
         """Records that a permitted connection could not be opened.
@@ -173,6 +175,7 @@ struct Pool(TrivialRegisterPassable):
         if origin[].connections.protocol == OriginProtocol.UNKNOWN:
             # They need not fail one after another.
             self._let_waiters_open(origin)
+        self._wake_first(origin)
 
     def release(self, origin: Origin, exchange: ClientExchange):
         """Takes back the connection of an exchange that is over.
@@ -305,10 +308,11 @@ struct Pool(TrivialRegisterPassable):
             offer_shared(origin, connection)
             if c.state()[].users == 0:
                 self._keep(origin, connection)
-            return
-        stop_sharing(origin, connection)
-        if c.state()[].users == 0:
-            self._close(origin, connection)
+        else:
+            stop_sharing(origin, connection)
+            if c.state()[].users == 0:
+                self._close(origin, connection)
+        self._wake_first(origin)
 
     def _keep(self, origin: Origin, connection: ClientConnection):
         var now_ms = now()
@@ -368,23 +372,21 @@ struct Pool(TrivialRegisterPassable):
         var fiber = waiting_fiber("wait")
         var waiter = queue.join(fiber)
         var result = 0
+        var patient_since_ms = -1
         while not waiter[].connection and not waiter[].may_open and result == 0:
-            if not origin[].may_share:
+            if not self._should_open_soon(origin, waiter):
                 result = fiber.wait(clock.left(_MS_MAX))
                 continue
-            var began_ms = now()
-            result = fiber.wait(clock.left(_PATIENCE_MS))
-            if result == TIMED_OUT and now() - began_ms >= _PATIENCE_MS:
+            if patient_since_ms < 0:
+                patient_since_ms = now()
+            var left_ms = patient_since_ms + _PATIENCE_MS - now()
+            if left_ms <= 0:
+                queue.leave(waiter)
+                origin[].connections.open += 1
+                return None
+            result = fiber.wait(clock.left(left_ms))
+            if result == TIMED_OUT and clock.left(1) > 0:
                 result = 0
-                if (
-                    not waiter[].connection
-                    and not waiter[].may_open
-                    and self._may_open(origin)
-                    and origin[].connections.openings == 0
-                ):
-                    queue.leave(waiter)
-                    origin[].connections.open += 1
-                    return None
         var connection = waiter[].connection
         var may_open = waiter[].may_open
         if connection or may_open:
@@ -403,11 +405,32 @@ struct Pool(TrivialRegisterPassable):
                 )
             return connection
         queue.leave(waiter)
+        self._wake_first(origin)
         raise Error(
             ClientError.because(
                 Phase.QUEUE, Error(NetError.from_errno("wait", result))
             )
         )
+
+    def _should_open_soon(
+        self, origin: Origin, waiter: PointerTo[WaiterState]
+    ) -> Bool:
+        """Returns whether a request that waits opens a connection after a while:
+        the first one, if none is being opened."""
+        var first = queue_of(origin).state[].first
+        return (
+            origin[].may_share
+            and Bool(first)
+            and first.value() == waiter
+            and origin[].connections.openings == 0
+            and self._may_open(origin)
+        )
+
+    def _wake_first(self, origin: Origin):
+        # It may have become the first one, or no connection is opened any more.
+        var first = queue_of(origin).state[].first
+        if origin[].may_share and first:
+            first.value()[].fiber.wake()
 
     def _sweep(self, now_ms: Int):
         self.state[].swept_ms = now_ms

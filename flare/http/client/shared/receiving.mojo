@@ -3,7 +3,7 @@ connection.
 """
 
 from flare.core import PointerTo
-from flare.message import FieldLine, FieldSection
+from flare.message import FieldLine, FieldSection, Status
 from flare.net import NetError
 from flare.proto.h2.h2_error import H2Code, code_name
 from flare.proto.h2.h2_event import H2Event
@@ -134,7 +134,9 @@ def _deliver(c: SharedConnection, event: H2Event):
 def _deliver_to(c: SharedConnection, inbox: Inbox, event: H2Event):
     ref input = c.state()[].machine.input
     if event.kind == H2Event.INFORMATIONAL_HEAD:
-        inbox[].informational = input.heads.head.status
+        # No later one hides that the content is awaited.
+        if inbox[].informational != Status.CONTINUE:
+            inbox[].informational = input.heads.head.status
     elif event.kind == H2Event.RESPONSE_HEAD:
         swap(inbox[].head, input.heads.head)
         swap(inbox[].wire, input.heads.octets)

@@ -55,12 +55,13 @@ def announce(c: SharedConnection):
         c: The connection.
     """
     ref s = c.state()[]
-    if s.sending.is_busy or s.failure or is_simulated():
+    if s.sending.is_busy or s.failure:
         return
-    if c.connection.state[].transport.tls:
-        _send_tls_at_once(c)
-    else:
-        _send_plain_at_once(c)
+    if not is_simulated():
+        if c.connection.state[].transport.tls:
+            _send_tls_at_once(c)
+        else:
+            _send_plain_at_once(c)
     if has_unsent(c):
         hand_sending_over(c)
 

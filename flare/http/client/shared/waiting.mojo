@@ -16,6 +16,8 @@ from ..transport.stream_inbox import Inbox
 # read.
 comptime _SENDING_MS = 50
 comptime _GLANCE_MS = 1
+# Heads of all streams may be unsent, and answers to frames.
+comptime _UNSENT_OCTETS_READ_MAX = 1 << 20
 comptime UNSENT_OCTETS_MAX = 64 * 1024
 """How much may wait to be sent before content waits. The content of each
 exchange is then part of every send."""
@@ -125,18 +127,29 @@ def _step(c: SharedConnection, fiber: Fiber, left_ms: Int) raises:
     ref s = c.state()[]
     if has_unsent(c) and not s.sending.is_busy:
         send_rest(c, min(left_ms, _SENDING_MS))
-        if not has_unsent(c) or s.is_reading or left_ms <= _SENDING_MS:
+        if not has_unsent(c) or not _may_read(c) or left_ms <= _SENDING_MS:
             return
         # The server may send no more than this end reads, and read no more than
         # it sends.
         return _read_once(c, fiber, _GLANCE_MS, is_glance=True)
-    if not s.is_reading and not s.failure:
+    if _may_read(c):
         return _read_once(c, fiber, left_ms)
     s.waiting.append(fiber)
     var result = fiber.wait(left_ms)
     remove_fiber(c.state()[].waiting, fiber)
     if result < 0:
         raise Error(NetError.from_errno("read", result))
+
+
+def _may_read(c: SharedConnection) -> Bool:
+    """Returns whether the calling fiber may read. While much is unsent, none may:
+    a server that sends and does not read would cause ever more answers."""
+    ref s = c.state()[]
+    return (
+        not s.is_reading
+        and not s.failure
+        and unsent_octets(c) <= _UNSENT_OCTETS_READ_MAX
+    )
 
 
 def _read_once(
