@@ -421,7 +421,7 @@ class Limits:
 
     def test_a_handler_that_lags_behind_holds_no_more_than_a_window(self):
         client = self.open()
-        octets = pattern(16 << 20)
+        octets = pattern(32 << 20)
         stream = client.begin("POST", "/nibble", ends=False)
         client.send(stream, octets[: 1 << 20], ends=False)
         self.subject.forget_peak()
@@ -432,8 +432,9 @@ class Limits:
             answer.body, b"%d %d" % (len(octets), zlib.adler32(octets))
         )
         grown = self.subject.resident_octets("VmHWM") - before
-        # Windows grow up to 8 MiB where they hold a client back.
-        self.assertLess(grown, 10 << 20)
+        # Windows grow up to 8 MiB where they hold a client back, and the buffer
+        # doubles.
+        self.assertLess(grown, 20 << 20)
 
     def test_an_urgent_response_passes_content_that_waits(self):
         client = self.open(kernel_octets=32 * 1024)
