@@ -234,7 +234,7 @@ struct H2Peer(TrivialRegisterPassable):
             var event: H2Event
             try:
                 event = self.machine().next_event(
-                    self.state[].window.span(), 1000, self._output()
+                    self.state[].window.span(), 1000, self.output()
                 )
             except e:
                 raise Error(e)
@@ -310,7 +310,7 @@ struct H2Peer(TrivialRegisterPassable):
         while not asked.ends:
             var event = self.next()
             if event.kind == H2Event.DATA:
-                self.machine().release(event.slot, event.length, self._output())
+                self.machine().release(event.slot, event.length, self.output())
             if event.slot == asked.slot and event.ends:
                 break
         return self.state[].content
@@ -330,7 +330,7 @@ struct H2Peer(TrivialRegisterPassable):
             Error: If the client is gone.
         """
         append_frame_header(
-            len(payload), UInt8(kind), UInt8(flags), id, self._output()
+            len(payload), UInt8(kind), UInt8(flags), id, self.output()
         )
         self.state[].output.append(Span(payload))
         self.flush()
@@ -413,7 +413,12 @@ struct H2Peer(TrivialRegisterPassable):
         swap(octets, self.state[].output)
         self.state[].stream.write_all(octets.span())
 
-    def _output(self) -> PointerTo[Buffer]:
+    def output(self) -> PointerTo[Buffer]:
+        """Returns the frames that are not sent.
+
+        Returns:
+            The buffer.
+        """
         return Pointer(to=self.state[].output).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()

@@ -8,11 +8,13 @@ from flare.http import (
     ClientTimeouts,
     HttpVersion,
 )
+from flare.proto.h2.frame import append_frame_header
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
+from flare.sys.clock import monotonic_ms
 
 from tests.client.h2_stand import H2Stand, require
-from tests.proto_h2.machine_scene import number
+from tests.proto_h2.machine_scene import block_of, number
 from tests.tcp.loops import on_each_backend
 
 
@@ -276,7 +278,10 @@ def _continue() raises:
             var stream = client[].open(
                 "PUT", "/", length=3, expects_continue=True
             )
+            var began_ms = monotonic_ms()
             assert_equal(stream.begin_content(), accepts)
+            # Without an answer, the content waits for 1 s.
+            assert_true(monotonic_ms() - began_ms < 900)
             if accepts:
                 stream.write_all("abc".as_bytes())
                 stream.end()
@@ -288,8 +293,11 @@ def _continue() raises:
         var asked = peer.request()
         if accepts:
             # Both arrive together, and the second does not hide the first.
-            peer.head(asked.id, ":status: 100")
-            peer.head(asked.id, ":status: 103")
+            for lines in [":status: 100", ":status: 103"]:
+                var block = block_of(lines)
+                append_frame_header(len(block), 1, 4, asked.id, peer.output())
+                peer.output()[].append(Span(block))
+            peer.flush()
             assert_equal(peer.content_of(asked), "abc")
             peer.answer(asked)
         else:
