@@ -58,6 +58,8 @@ class Session:
             )
             secured = [target.secured(folder) for target in targets]
             targets = [target for target in secured if target]
+        elif workload.streams:
+            targets = [target.with_prior_knowledge() for target in targets]
         if workload.generator == TWO_WORKERS:
             return self._judge(self._scaling(workload, targets))
         result = Result(workload, may_claim=not self.setting.is_disturbed)

@@ -79,6 +79,14 @@ class Target:
             options=(str(certificates), *self.options),
         )
 
+    def with_prior_knowledge(self) -> Target:
+        """Gives the server to which clients speak HTTP/2 without TLS; most
+        need to know that beforehand."""
+        start = Path(self.start[0]).with_name("start_h2c")
+        if not start.exists():
+            return self
+        return replace(self, start=(str(start),))
+
     def in_arena(self) -> Target | None:
         """Gives the target's server of the arena; none where there is none."""
         if self.name in OURS:

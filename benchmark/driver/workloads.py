@@ -56,6 +56,8 @@ WEBSOCKET_PEERS = (
 )
 # Those whose programs serve files, nginx with its cache of open files.
 FILE_PEERS = ("nginx", "net_http", "fasthttp", "actix_web", "h2o")
+# Those whose programs speak HTTP/2.
+HTTP2_PEERS = ("nginx", "net_http", "hyper", "actix_web", "h2o")
 # They serve nothing else here.
 FILE_SERVERS = ("nginx_reopening", "h2o")
 WEBSOCKET_SERVERS = ("uwebsockets",)
@@ -455,7 +457,7 @@ def _http2() -> tuple[Workload, ...]:
             measures=(CPU, SYSTEM_CALLS, MEMORY),
             claims=(
                 Claim("flare_io_uring", to_h2o, "h2o"),
-                *ahead_of(FLARE, ("nginx", "net_http")),
+                *ahead_of(FLARE, HTTP2_PEERS),
             ),
             **more,
         )

@@ -1,5 +1,6 @@
 """Tests how the benchmark asks over HTTP/2, and what it takes for right."""
 
+import os
 import pathlib
 import tempfile
 import unittest
@@ -13,7 +14,8 @@ from benchmark.driver.generators import (
     parse,
 )
 from benchmark.driver.http2 import URLS
-from benchmark.driver.workloads import chosen
+from benchmark.driver.targets import target_of
+from benchmark.driver.workloads import HTTP2_PEERS, chosen
 
 COUNTED = """\
 finished in 2.00s, 250000.00 req/s, 12.00MB/s
@@ -38,6 +40,25 @@ class Commands(unittest.TestCase):
         self.assertIn("-c8", command)
         self.assertIn("--duration=2", command)
         self.assertIn(f"--tls13-ciphers={SUITE}", command)
+
+
+class Servers(unittest.TestCase):
+    def test_each_peer_speaks_both_forms(self):
+        for name in HTTP2_PEERS:
+            target = target_of(name)
+            secured = target.secured(pathlib.Path("certificates"))
+            plain = target.with_prior_knowledge()
+            for found in (secured, plain):
+                script = pathlib.Path(found.start[0])
+                self.assertTrue(os.access(script, os.X_OK), script)
+            # h2o looks at the first octets of each connection.
+            own = "start" if name == "h2o" else "start_h2c"
+            self.assertEqual(pathlib.Path(plain.start[0]).name, own)
+
+    def test_a_claim_names_each_peer(self):
+        for workload in chosen(["h2"]):
+            references = {claim.reference for claim in workload.claims}
+            self.assertEqual(references, set(HTTP2_PEERS))
 
 
 class Outputs(unittest.TestCase):

@@ -30,6 +30,7 @@ type Options struct {
 	Prefork      bool
 	Products     string
 	Certificates string
+	Protocol     string
 }
 
 // OptionsFromFlags reads the flags, and lets as many threads run Go code at
@@ -41,6 +42,7 @@ func OptionsFromFlags() Options {
 	flag.BoolVar(&options.Prefork, "prefork", false, "a process per worker")
 	flag.StringVar(&options.Products, "products", "", "file of the pool")
 	flag.StringVar(&options.Certificates, "certificates", "", "folder; for TLS")
+	flag.StringVar(&options.Protocol, "protocol", "", "h2c: HTTP/2 without TLS too")
 	flag.Parse()
 	runtime.GOMAXPROCS(options.Workers)
 	return options

@@ -53,7 +53,13 @@ func main() {
 			options.Certificates+"/server.pem",
 			options.Certificates+"/server.key", nil))
 	}
-	log.Fatal(http.ListenAndServe(address, nil))
+	server := http.Server{Addr: address}
+	if options.Protocol == "h2c" {
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetUnencryptedHTTP2(true)
+	}
+	log.Fatal(server.ListenAndServe())
 }
 
 func answer(w http.ResponseWriter, mediaType string, content []byte) {

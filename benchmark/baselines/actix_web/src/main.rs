@@ -13,6 +13,7 @@ use actix_web::{get, post, App, Error, HttpRequest, HttpResponse, HttpServer};
 use actix_ws::Message;
 use catalogue::{filler, Catalogue, Options, Turn};
 use futures_util::{stream, StreamExt};
+use secured::tls_config;
 
 #[get("/plaintext")]
 async fn plaintext() -> HttpResponse {
@@ -98,7 +99,7 @@ async fn main() -> std::io::Result<()> {
     let options = Options::from_arguments();
     let catalogue = Catalogue::load(&options.products);
     let files = Path::new(&options.products).with_file_name("files");
-    HttpServer::new(move || {
+    let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::new(Turn::new(catalogue)))
             .service(plaintext)
@@ -116,8 +117,19 @@ async fn main() -> std::io::Result<()> {
             )
     })
     .workers(options.workers)
-    .backlog(4096)
-    .bind(("127.0.0.1", options.port))?
+    .backlog(4096);
+    let address = ("127.0.0.1", options.port);
+    match options.certificates {
+        Some(folder) => {
+            let certificate = folder.join("server.pem");
+            let key = folder.join("server.key");
+            // It offers HTTP/2 and HTTP/1.1 itself.
+            let config = tls_config(&certificate, &key, &[]);
+            server.bind_rustls_0_23(address, config)?
+        }
+        None if options.is_http2 => server.bind_auto_h2c(address)?,
+        None => server.bind(address)?,
+    }
     .run()
     .await
 }

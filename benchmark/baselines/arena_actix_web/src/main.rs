@@ -7,10 +7,9 @@ use actix_web::middleware::Compress;
 use actix_web::rt::time::sleep;
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{get, post, App, Error, HttpResponse, HttpServer};
-use arena_data::{
-    number_in, tls_config, Dataset, Options, CONTENT_MAX, DELAY_MAX,
-};
+use arena_data::{number_in, Dataset, Options, CONTENT_MAX, DELAY_MAX};
 use futures_util::StreamExt;
+use secured::tls_config;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -108,7 +107,10 @@ async fn main() -> std::io::Result<()> {
     match options.certificates {
         None => server.bind(address)?,
         Some(folder) => {
-            server.bind_rustls_0_23(address, tls_config(&folder))?
+            let certificate = folder.join("server.crt");
+            let key = folder.join("server.key");
+            let config = tls_config(&certificate, &key, &[]);
+            server.bind_rustls_0_23(address, config)?
         }
     }
     .run()

@@ -3,13 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::exit;
-use std::sync::Arc;
 
-use rustls::crypto::ring::{cipher_suite, default_provider};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
 
 pub const CONTENT_MAX: usize = 32 << 20;
@@ -159,31 +153,4 @@ pub fn compressed(content: &[u8]) -> Vec<u8> {
     );
     writer.write_all(content).expect("memory takes all");
     writer.into_inner()
-}
-
-/// Reads certificate and key, or ends the program. All servers of the arena
-/// speak the same suites.
-pub fn tls_config(folder: &Path) -> ServerConfig {
-    read_tls_config(folder)
-        .unwrap_or_else(|error| stop(&format!("{folder:?}: {error}")))
-}
-
-fn read_tls_config(
-    folder: &Path,
-) -> Result<ServerConfig, Box<dyn std::error::Error>> {
-    let chain = CertificateDer::pem_file_iter(folder.join("server.crt"))?
-        .collect::<Result<Vec<_>, _>>()?;
-    let key = PrivateKeyDer::from_pem_file(folder.join("server.key"))?;
-    let provider = CryptoProvider {
-        cipher_suites: vec![
-            cipher_suite::TLS13_AES_128_GCM_SHA256,
-            cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-            cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        ],
-        ..default_provider()
-    };
-    Ok(ServerConfig::builder_with_provider(Arc::new(provider))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?)
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arena_data::{
-    compressed, number_in, parameter, tls_config, Dataset, Options,
-    CONTENT_MAX, DELAY_MAX,
+    compressed, number_in, parameter, Dataset, Options, CONTENT_MAX, DELAY_MAX,
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
@@ -18,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use secured::tls_config;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
@@ -180,9 +180,11 @@ fn main() {
     let options = Options::from_arguments();
     let data = Dataset::load(&options.data);
     let tls = options.certificates.as_deref().map(|folder| {
-        let mut config = tls_config(folder);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        TlsAcceptor::from(Arc::new(config))
+        TlsAcceptor::from(Arc::new(tls_config(
+            &folder.join("server.crt"),
+            &folder.join("server.key"),
+            &[b"http/1.1"],
+        )))
     });
     let worker = move || {
         tokio::runtime::Builder::new_current_thread()

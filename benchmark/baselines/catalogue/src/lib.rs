@@ -19,18 +19,23 @@ pub struct Options {
     pub port: u16,
     pub workers: usize,
     pub products: PathBuf,
+    /// Serve inside of TLS, with the certificate in this folder.
+    pub certificates: Option<PathBuf>,
+    /// Without TLS, expect HTTP/2 from the first octet.
+    pub is_http2: bool,
 }
 
 impl Options {
-    /// Reads `--port`, `--workers` and `--products`, or ends the program.
+    /// Reads `--port`, `--workers` and `--products`, or ends the program; of
+    /// the others, a server takes those that it knows.
     pub fn from_arguments() -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let found = |name: &str| {
+            let mut pairs = arguments.chunks_exact(2);
+            pairs.find(|pair| pair[0] == name).map(|pair| pair[1].as_str())
+        };
         let flag = |name| {
-            let pair = arguments.chunks_exact(2).find(|pair| pair[0] == name);
-            match pair {
-                Some(pair) => pair[1].as_str(),
-                None => stop(&format!("{name} is needed")),
-            }
+            found(name).unwrap_or_else(|| stop(&format!("{name} is needed")))
         };
         let number = |name| -> u16 {
             let text = flag(name);
@@ -41,6 +46,8 @@ impl Options {
             port: number("--port"),
             workers: usize::from(number("--workers")),
             products: flag("--products").into(),
+            certificates: found("--certificates").map(PathBuf::from),
+            is_http2: found("--protocol") == Some("h2c"),
         }
     }
 }

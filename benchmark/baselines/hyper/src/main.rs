@@ -14,12 +14,15 @@ use hyper::header::{
     HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE,
     SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE,
 };
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
 use hyper::upgrade::{on, OnUpgrade};
-use hyper_util::rt::TokioIo;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use secured::tls_config;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::Error as WsError;
@@ -155,27 +158,81 @@ fn listen(port: u16) -> std::io::Result<TcpListener> {
     socket.listen(4096)
 }
 
-async fn serve(port: u16, turn: Arc<Turn>) -> std::io::Result<()> {
+async fn converse<S>(stream: S, is_http2: bool, turn: Arc<Turn>)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let stream = TokioIo::new(stream);
+    let service = service_fn(move |request| answer(request, turn.clone()));
+    // A peer that breaks off concerns nobody else.
+    if is_http2 {
+        let _ = http2::Builder::new(TokioExecutor::new())
+            .serve_connection(stream, service)
+            .await;
+    } else {
+        let _ = http1::Builder::new()
+            .pipeline_flush(true)
+            .serve_connection(stream, service)
+            .with_upgrades()
+            .await;
+    }
+}
+
+async fn serve(
+    port: u16,
+    protocol: Protocol,
+    turn: Arc<Turn>,
+) -> std::io::Result<()> {
     let listener = listen(port)?;
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let turn = turn.clone();
+        let (protocol, turn) = (protocol.clone(), turn.clone());
         tokio::spawn(async move {
-            let service = service_fn(|request| answer(request, turn.clone()));
-            // A peer that breaks off concerns nobody else.
-            let _ = http1::Builder::new()
-                .pipeline_flush(true)
-                .serve_connection(TokioIo::new(stream), service)
-                .with_upgrades()
-                .await;
+            match protocol {
+                Protocol::Http1 => converse(stream, false, turn).await,
+                Protocol::Http2 => converse(stream, true, turn).await,
+                Protocol::Chosen(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        let chosen = stream.get_ref().1.alpn_protocol();
+                        let is_http2 = chosen == Some(b"h2");
+                        converse(stream, is_http2, turn).await;
+                    }
+                }
+            }
         });
+    }
+}
+
+/// Says what clients speak.
+#[derive(Clone)]
+enum Protocol {
+    Http1,
+    Http2,
+    /// What the handshake of TLS chooses.
+    Chosen(TlsAcceptor),
+}
+
+impl Protocol {
+    fn of(options: &Options) -> Self {
+        match &options.certificates {
+            Some(folder) => {
+                Protocol::Chosen(TlsAcceptor::from(Arc::new(tls_config(
+                    &folder.join("server.pem"),
+                    &folder.join("server.key"),
+                    &[b"h2", b"http/1.1"],
+                ))))
+            }
+            None if options.is_http2 => Protocol::Http2,
+            None => Protocol::Http1,
+        }
     }
 }
 
 fn main() {
     let options = Options::from_arguments();
     let catalogue = Catalogue::load(&options.products);
+    let protocol = Protocol::of(&options);
     let worker = move || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -183,13 +240,14 @@ fn main() {
             .and_then(|runtime| {
                 runtime.block_on(serve(
                     options.port,
+                    protocol.clone(),
                     Arc::new(Turn::new(catalogue)),
                 ))
             })
             .expect("the server ended")
     };
     for _ in 1..options.workers {
-        std::thread::spawn(worker);
+        std::thread::spawn(worker.clone());
     }
     worker()
 }
