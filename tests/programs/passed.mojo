@@ -1,5 +1,9 @@
 """Serves at sockets that were passed to it, passes them on, and tells systemd
-(tests/python/test_loopback_passed.py, test_loopback_notify.py)."""
+(tests/python/test_loopback_passed.py, test_loopback_notify.py,
+test_h2_lifecycle.py).
+
+With `--tls FOLDER`, the last address speaks TLS.
+"""
 
 from std.sys import argv
 
@@ -18,6 +22,7 @@ from flare.http import (
 from flare.runtime import BackendKind, blocking, sleep
 from flare.sys.clock import monotonic_ms
 from flare.sys.process import process_id
+from flare.tls import TlsIdentity, TlsServerConfig
 
 
 def own_id(req: Request) raises -> Response:
@@ -84,6 +89,7 @@ def main() raises:
     var workers = 1
     var supervise = False
     var notifies = False
+    var certificates = Optional[String]()
     var places = List[String]()
     var options = argv()
     var i = 1
@@ -98,6 +104,9 @@ def main() raises:
         elif options[i] == "--at":
             i += 1
             places.append(String(options[i]))
+        elif options[i] == "--tls":
+            i += 1
+            certificates = String(options[i])
         elif options[i] == "--backend":
             i += 1
             config.backend = (
@@ -115,7 +124,16 @@ def main() raises:
     if len(listeners) == 0:
         for place in places:
             listeners.append(Listener.bind(place))
+    var secure = List[Listener]()
+    if certificates:
+        # With many workers, each listener was passed on once for each.
+        var address = listeners[len(listeners) - 1].address()
+        for k in reversed(range(len(listeners))):
+            if listeners[k].address() == address:
+                secure.append(listeners.pop(k))
     var server = HttpServer.with_listeners(listeners^, config^)
+    while len(secure) > 0:
+        server.add_tls(secure.pop(), _tls(certificates.value()))
     if notifies:
         var notify = NotifySocket.from_systemd()
         if notify.is_connected():
@@ -133,3 +151,11 @@ def main() raises:
     router.get("/hand-over/:kind", HandOver(server.handle()))
     server.serve(router^, num_workers=workers, supervise=supervise)
     print("ended", flush=True)
+
+
+def _tls(folder: String) raises -> TlsServerConfig:
+    return TlsServerConfig(
+        TlsIdentity.files(
+            String(folder, "/server.pem"), String(folder, "/server.key")
+        )
+    )

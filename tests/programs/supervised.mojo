@@ -1,10 +1,11 @@
 """Serves handlers that end their process
-(tests/python/test_loopback_supervise.py).
+(tests/python/test_loopback_supervise.py, test_h2_lifecycle.py).
 
 Options: the backend, `--workers N`, `--alone` (not supervised), `--no-signals`,
 `--short` (little time to stop), `--dies-at-start`, `--hangs-at-start`,
 `--reads-at-start` (serves when standard input lets it), `--stop-on-input`,
-`--comptime` (`serve_comptime`), `--twice` (serves again), `--bad-index-after`.
+`--comptime` (`serve_comptime`), `--twice` (serves again), `--bad-index-after`,
+`--tls FOLDER`.
 At the end it prints for each worker its requests, and all that is present.
 """
 
@@ -34,6 +35,7 @@ from flare.sys.socket import open_socket_pair
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
 from flare.sys.thread import start_thread
+from flare.tls import TlsIdentity, TlsServerConfig
 
 
 def who(req: Request) raises -> Response:
@@ -211,7 +213,7 @@ def main() raises:
         _begin_workers_with(_die)
     if _has("--reads-at-start"):
         _begin_workers_with(_read)
-    var server = HttpServer.bind(SocketAddr.localhost(0), config^)
+    var server = _bind(config^)
     print(server.local_address().port, flush=True)
     if _has("--stop-on-input"):
         _start_stopper(server.handle())
@@ -229,6 +231,23 @@ def main() raises:
         print(counters.requests, _present(counters), flush=True)
     if _has("--bad-index-after"):
         _bad_index()
+
+
+def _bind(var config: ServerConfig) raises -> HttpServer:
+    var options = argv()
+    for i in range(len(options)):
+        if options[i] == "--tls":
+            return HttpServer.bind_tls(
+                SocketAddr.localhost(0),
+                TlsServerConfig(
+                    TlsIdentity.files(
+                        String(options[i + 1], "/server.pem"),
+                        String(options[i + 1], "/server.key"),
+                    )
+                ),
+                config^,
+            )
+    return HttpServer.bind(SocketAddr.localhost(0), config^)
 
 
 def _present(counters: WorkerStatistics) -> Int64:

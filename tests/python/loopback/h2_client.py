@@ -56,7 +56,8 @@ class Exchange:
 
 
 @functools.lru_cache
-def _context():
+def h2_context():
+    """Gives a context whose connections speak HTTP/2 only."""
     context = client_context()
     context.set_alpn_protocols(["h2"])
     return context
@@ -82,9 +83,10 @@ class H2Client:
         self.socket.settimeout(ANSWER_SECONDS_MAX)
         self.socket.connect(place if is_unix else ("127.0.0.1", place))
         if subject.secure:
-            context = _context()
+            context = h2_context()
         if context:
-            self.socket = context.wrap_socket(                self.socket, server_hostname=NAME
+            self.socket = context.wrap_socket(
+                self.socket, server_hostname=NAME
             )
             if self.socket.selected_alpn_protocol() != "h2":
                 raise AssertionError("the server did not choose h2")
