@@ -138,8 +138,10 @@ struct ResponseStream(TaskStream, Writer):
         """Sets a trailer field, which follows the content (RFC 9110 section
         6.5).
 
-        Only chunked content can have trailers: they are dropped for an
-        HTTP/1.0 client, or if the length was given.
+        In HTTP/1.1, only chunked content can have trailers: they are dropped
+        for an HTTP/1.0 client, or if the length was given. A field that belongs
+        to the header section, such as Content-Type or Set-Cookie, breaks the
+        response off.
 
         Args:
             name: The name, a token that is allowed in trailers.

@@ -95,10 +95,10 @@ struct HandlerCallState(Movable):
         self.exchange = exchange
         exchange[].content.limit(limits.body_octets_max)
         self.functions = CarrierFunctions(
-            _demand,
-            _peer_address,
-            _peer_credentials,
-            _no_tls,
+            demands_nothing,
+            no_peer_address,
+            no_peer_credentials,
+            no_tls,
             _inform,
             _write,
             takes_no_file,
@@ -227,13 +227,7 @@ struct HandlerCall(TrivialRegisterPassable):
         Returns:
             The response.
         """
-        var x = self.state[].exchange
-        if x[].content.status != 0:
-            return error_answer(x, x[].content.status)
-        var status = x[].status_of(error)
-        if status == 500:
-            print("flare: the handler raised:", error)
-        return error_answer(x, status)
+        return answer_to_error(self.state[].exchange, error)
 
     def answer(
         self, var response: Response, trailers: PointerTo[HeaderMap]
@@ -276,6 +270,75 @@ struct HandlerCall(TrivialRegisterPassable):
         return whole^
 
 
+def answer_to_error(x: Exchange, error: Error) -> Response:
+    """Returns the server's answer if a handler raised, and prints the error.
+
+    Args:
+        x: The request.
+        error: The handler's error.
+
+    Returns:
+        The response.
+    """
+    if x[].content.status != 0:
+        return error_answer(x, x[].content.status)
+    var status = x[].status_of(error)
+    if status == 500:
+        print("flare: the handler raised:", error)
+    return error_answer(x, status)
+
+
+def no_peer_address(exchange: Erased) raises -> StreamAddr:
+    """Raises an error, because a handler in memory has no peer.
+
+    Args:
+        exchange: The exchange.
+
+    Returns:
+        Never.
+
+    Raises:
+        NetError: CLOSED.
+    """
+    raise Error(NetError(NetError.CLOSED, "peer_address"))
+
+
+def no_peer_credentials(exchange: Erased) raises -> PeerCredentials:
+    """Raises an error, because a handler in memory has no peer.
+
+    Args:
+        exchange: The exchange.
+
+    Returns:
+        Never.
+
+    Raises:
+        NetError: CLOSED.
+    """
+    raise Error(NetError(NetError.CLOSED, "peer_credentials"))
+
+
+def no_tls(exchange: Erased) -> Optional[PointerTo[TlsMachine]]:
+    """Returns `None`, because a handler in memory has no connection.
+
+    Args:
+        exchange: The exchange.
+
+    Returns:
+        `None`.
+    """
+    return None
+
+
+def demands_nothing(exchange: Erased):
+    """Ignores the call: all content has arrived before the handler runs.
+
+    Args:
+        exchange: The exchange.
+    """
+    pass
+
+
 @always_inline
 def _of(exchange: Erased) -> PointerTo[HandlerCallState]:
     ref x = exchange.unsafe_bitcast[ExchangeState]()[]
@@ -316,23 +379,6 @@ def _end(exchange: Erased) raises:
         s[].machine.send_end(sent)
     except e:
         raise Error("http.bad_content ", e.reason)
-
-
-def _demand(exchange: Erased):
-    # All of the content is there before the handler is called.
-    pass
-
-
-def _peer_address(exchange: Erased) raises -> StreamAddr:
-    raise Error(NetError(NetError.CLOSED, "peer_address"))
-
-
-def _no_tls(exchange: Erased) -> Optional[PointerTo[TlsMachine]]:
-    return None
-
-
-def _peer_credentials(exchange: Erased) raises -> PeerCredentials:
-    raise Error(NetError(NetError.CLOSED, "peer_credentials"))
 
 
 def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:

@@ -1,6 +1,6 @@
 """Sends requests to a handler without a socket.
 
-The client's end of the HTTP/1.1 machine writes a request, and the server's end
+The client's end of a protocol's machine writes a request, and the server's end
 parses it. So a handler sees the same requests as in a server. A request that
 the machine refuses is answered as a server does.
 """
@@ -28,6 +28,8 @@ from flare.runtime.backends.simulated_network import SimulatedNetwork
 from flare.ws import WsCompression
 
 from .handler_call import HandlerCall
+from .http2_call import Http2Door
+from .http2_pair import PlannedRequest
 from .simulated_server import SharedServer, SimulatedServer
 from .test_web_socket import TestWebSocket
 from .web_socket_end import WebSocketRequest
@@ -40,14 +42,19 @@ struct _ClientState(Movable):
     var requests: Int
     # Of the WebSockets; it owns the handler.
     var server: Optional[SharedServer]
+    # If the client speaks HTTP/2.
+    var http2: Optional[Http2Door]
 
     def __init__(out self):
         self.trailers = HeaderMap()
         self.free_exchanges = List[Exchange]()
         self.requests = 0
         self.server = None
+        self.http2 = None
 
     def __deinit__(deinit self):
+        if self.http2:
+            self.http2.value().close(self.http2.value().carrier)
         for exchange in self.free_exchanges:
             heap_destroy(exchange)
 
@@ -75,8 +82,12 @@ struct TestClient[H: Handler](Movable):
     the octets that follow the request, then the end of the stream; its output
     is the content. Interim responses (`req.inform`) are checked and dropped.
 
+    With `http2=True`, each request passes a client's and a server's end of
+    HTTP/2, and so does its response. The response has the fields that a client
+    receives. An upgrade is answered with 426.
+
     `websocket` converses with a WebSocket handler. It runs the handler in a
-    server on a simulated network.
+    server on a simulated network, and always speaks HTTP/1.1.
 
     Parameters:
         H: The type of the handler.
@@ -96,6 +107,18 @@ struct TestClient[H: Handler](Movable):
         self._handler = heap_create(handler^)
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
+
+    def __init__(out self, var handler: Self.H, *, http2: Bool):
+        """Creates a client of a handler, and chooses the protocol.
+
+        Args:
+            handler: The handler.
+            http2: Whether the client speaks HTTP/2 instead of HTTP/1.1. Then all
+                requests share one connection.
+        """
+        self = Self(handler^)
+        if http2:
+            self._state[].http2 = Http2Door.open[Self.H]()
 
     @unavailable(
         "TestClient takes router^, an App, a type that conforms to Handler or"
@@ -120,6 +143,21 @@ struct TestClient[H: Handler](Movable):
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
 
+    def __init__(
+        out self: TestClient[FnHandler],
+        function: HandlerFunction,
+        *,
+        http2: Bool,
+    ):
+        """Creates a client of a plain function, and chooses the protocol.
+
+        Args:
+            function: The handler function.
+            http2: Whether the client speaks HTTP/2 instead of HTTP/1.1. Then all
+                requests share one connection.
+        """
+        self = TestClient[FnHandler](FnHandler(function), http2=http2)
+
     def __deinit__(deinit self):
         """Destroys the handler, unless a WebSocket of it is still in use."""
         if not self._state[].server:
@@ -139,8 +177,8 @@ struct TestClient[H: Handler](Movable):
             The handler's response.
 
         Raises:
-            H1Error: If the arguments do not form a valid request; and an error
-                `http.broken_off …` if the response was broken off.
+            H1Error or H2Error: If the arguments do not form a valid request;
+                and an error `http.broken_off …` if the response was broken off.
         """
         return self.request("GET", target, Body(), headers)
 
@@ -157,8 +195,8 @@ struct TestClient[H: Handler](Movable):
             The handler's response.
 
         Raises:
-            H1Error: If the arguments do not form a valid request; and an error
-                `http.broken_off …` if the response was broken off.
+            H1Error or H2Error: If the arguments do not form a valid request;
+                and an error `http.broken_off …` if the response was broken off.
         """
         return self.request("DELETE", target, Body(), headers)
 
@@ -179,8 +217,8 @@ struct TestClient[H: Handler](Movable):
             The handler's response.
 
         Raises:
-            H1Error: If the arguments do not form a valid request; and an error
-                `http.broken_off …` if the response was broken off.
+            H1Error or H2Error: If the arguments do not form a valid request;
+                and an error `http.broken_off …` if the response was broken off.
         """
         return self.request("POST", target, body, headers)
 
@@ -201,8 +239,8 @@ struct TestClient[H: Handler](Movable):
             The handler's response.
 
         Raises:
-            H1Error: If the arguments do not form a valid request; and an error
-                `http.broken_off …` if the response was broken off.
+            H1Error or H2Error: If the arguments do not form a valid request;
+                and an error `http.broken_off …` if the response was broken off.
         """
         return self.request("PUT", target, body, headers)
 
@@ -212,6 +250,7 @@ struct TestClient[H: Handler](Movable):
         target: StringSlice,
         body: Body = Body(),
         headers: HeaderMap = HeaderMap(),
+        trailers: HeaderMap = HeaderMap(),
     ) raises -> Response:
         """Sends a request of any method.
 
@@ -220,20 +259,24 @@ struct TestClient[H: Handler](Movable):
             target: The request target.
             body: The content.
             headers: The header fields; Host is added if it is missing.
+            trailers: The fields after the content. If there are any, no
+                Content-Length is sent.
 
         Returns:
             The handler's response; 500 if it raised; the status of the refusal
             if a server would not have called the handler.
 
         Raises:
-            H1Error: If the arguments do not form a valid request; and an error
-                `http.broken_off …` if the response was broken off.
+            H1Error or H2Error: If the arguments do not form a valid request;
+                and an error `http.broken_off …` if the response was broken off.
         """
-        var octets = request_octets(method, target, body, headers)
+        if self._state[].http2:
+            return self._ask_over_http2(method, target, body, headers, trailers)
+        var octets = request_octets(method, target, body, headers, trailers)
         return self.request_octets(octets.span())
 
     def request_octets(self, octets: Span[UInt8, _]) raises -> Response:
-        """Sends a request given as octets, valid or not.
+        """Sends a request of HTTP/1.1 given as octets, valid or not.
 
         Args:
             octets: One whole request. If it offers an upgrade, the peer's
@@ -244,8 +287,11 @@ struct TestClient[H: Handler](Movable):
             if a server would not have called the handler.
 
         Raises:
-            An error `http.broken_off …` if the response was broken off.
+            An error `http.broken_off …` if the response was broken off, and
+                `http.wrong_version` if the client speaks HTTP/2.
         """
+        if self._state[].http2:
+            raise Error("http.wrong_version the octets are of HTTP/1.1")
         self._state[].trailers = HeaderMap()
         var exchange = self._state[].take_exchange()
         var call = HandlerCall.begin(octets, self._limits, exchange)
@@ -307,6 +353,35 @@ struct TestClient[H: Handler](Movable):
         """
         return self._state[].trailers.copy()
 
+    def _ask_over_http2(
+        self,
+        method: StringSlice,
+        target: StringSlice,
+        body: Body,
+        headers: HeaderMap,
+        trailers: HeaderMap,
+    ) raises -> Response:
+        var door = self._state[].http2.value()
+        self._state[].trailers = HeaderMap()
+        # On the heap, as all that is behind a pointer.
+        var request = heap_create(PlannedRequest(method, target))
+        var exchange = self._state[].take_exchange()
+        try:
+            request[].content.append(body.octets())
+            request[].fields = with_host(headers)
+            request[].trailers = trailers.copy()
+            var response = door.ask(
+                door.carrier,
+                self._handler.unsafe_bitcast[NoneType](),
+                exchange,
+                request,
+            )
+            self._state[].trailers = response.trailers()
+            return response^
+        finally:
+            heap_destroy(request)
+            self._state[].free_exchanges.append(exchange)
+
     def _answer(self, call: HandlerCall) raises -> Response:
         var status = call.read_request()
         if status != 200:
@@ -329,14 +404,16 @@ def request_octets(
     target: StringSlice,
     body: Body = Body(),
     headers: HeaderMap = HeaderMap(),
+    trailers: HeaderMap = HeaderMap(),
 ) raises -> Buffer:
-    """Returns the octets of a request as a client sends it.
+    """Returns the octets of a request as a client of HTTP/1.1 sends it.
 
     Args:
         method: The method, a token.
         target: The request target.
         body: The content.
         headers: The header fields; Host is added if it is missing.
+        trailers: The fields after the content.
 
     Returns:
         The octets.
@@ -344,11 +421,11 @@ def request_octets(
     Raises:
         H1Error: If the arguments do not form a valid request.
     """
-    var fields = headers.copy()
-    if not fields.get("host"):
-        fields.append("Host", "test")
+    var fields = with_host(headers)
     var length = BodyLength.NONE
-    if len(body) > 0:
+    if len(trailers) > 0:
+        length = BodyLength.UNKNOWN
+    elif len(body) > 0:
         length = BodyLength.known(len(body))
     var machine = H1Machine(heap_create(H1State(Role.CLIENT, H1Limits())))
     var output = heap_create(Buffer())
@@ -356,6 +433,8 @@ def request_octets(
     try:
         machine.send_request_head(method, target, fields, length, output)
         machine.send_data(body.octets(), output)
+        if len(trailers) > 0:
+            machine.send_trailers(trailers, output)
         machine.send_end(output)
     except e:
         problem = e
@@ -366,3 +445,21 @@ def request_octets(
     if problem:
         raise Error(problem.value())
     return octets^
+
+
+def with_host(headers: HeaderMap) raises -> HeaderMap:
+    """Returns the fields of a request, with a Host.
+
+    Args:
+        headers: The fields.
+
+    Returns:
+        The fields; `Host: test` is added if there is none.
+
+    Raises:
+        An error if there is no room for one more field.
+    """
+    var fields = headers.copy()
+    if not fields.get("host"):
+        fields.append("Host", "test")
+    return fields^

@@ -50,6 +50,10 @@ def test_trailers_go_both_ways() raises:
     on_each_backend(_trailers)
 
 
+def test_fields_that_may_not_be_trailers_are_refused() raises:
+    on_each_backend(_bad_trailers)
+
+
 def test_content_waits_for_continue() raises:
     on_each_backend(_continue)
 
@@ -265,6 +269,33 @@ def _trailers() raises:
     )
     peer.head(asked.id, ":status: 200")
     peer.head(asked.id, "grpc-status: 0", ends=True)
+    running^.join()
+    peer.leave()
+
+
+def _bad_trailers() raises:
+    var stand = H2Stand()
+    var client = stand.client
+
+    def run() raises {var client}:
+        for name in ["Content-Type", "Host", "Set-Cookie"]:
+            var stream = client[].open("POST", "/")
+            stream.write_all("abc".as_bytes())
+            stream.set_trailer(name, "x")
+            with assert_raises(contains="client.bad_request send"):
+                stream.end()
+
+    var running = spawn(run^)
+    var peer = stand.accept()
+    for _ in range(3):
+        var asked = peer.request()
+        # It is cancelled, for lack of an end.
+        while True:
+            var event = peer.next()
+            if event.ends:
+                assert_equal(event.kind, 4)
+                break
+        peer.forget(asked)
     running^.join()
     peer.leave()
 

@@ -46,6 +46,8 @@ def sum_with_trailer(req: Request) raises -> Response:
     def write(req: Request, stream: ResponseStream) raises {var text}:
         stream.write_text(text)
         stream.set_trailer("X-Octets", String(text.byte_length()))
+        if req.query.byte_length() > 0:
+            stream.set_trailer(req.query, "1")
 
     return Response.stream(write)
 

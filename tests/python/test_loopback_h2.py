@@ -167,6 +167,14 @@ class Exchanges:
         self.assertEqual(answer.body, b"3 38600999 stated")
         self.assertEqual(answer.trailers, [("x-octets", "17")])
 
+    def test_a_field_that_may_not_be_a_trailer_breaks_the_answer_off(self):
+        client = self.open()
+        for name in ("Set-Cookie", "Content-Type", "Host", "Content-Length"):
+            answer = client.ask("POST", f"/sum-trailer?{name}", body=b"abc")
+            self.assertEqual(answer.reset, INTERNAL_ERROR, name)
+        answer = client.ask("POST", "/sum-trailer?ETag", body=b"abc")
+        self.assertEqual(answer.trailers[1], ("etag", "1"))
+
     def test_interim_responses(self):
         client = self.open()
         answer = client.ask("GET", "/hints")

@@ -1,8 +1,14 @@
 """Tests the client that needs no socket."""
 
-from std.testing import assert_equal, assert_false, assert_raises
+from std.testing import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 from flare.core import PointerTo, heap_create, heap_destroy
+from flare.http.body import Body
 from flare.http.builders import created, no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -10,60 +16,68 @@ from flare.http.request_body import RequestBody
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.upgraded_stream import UpgradedStream
+from flare.http.version import HttpVersion
 from flare.message import HeaderMap
 from flare.runtime.wait import sleep
 from flare.testing.test_client import TestClient
 
 
 def test_the_response_is_what_a_function_returned() raises:
-    var client = TestClient(_hello)
-    var response = client.get("/users/7")
-    assert_equal(response.status, 200)
-    assert_equal(String(response.text()), "hello /users/7")
+    for http2 in [False, True]:
+        var client = TestClient(_hello, http2=http2)
+        var response = client.get("/users/7")
+        assert_equal(response.status, 200)
+        assert_equal(String(response.text()), "hello /users/7")
 
 
 def test_a_handler_sees_method_headers_and_content() raises:
-    var client = TestClient(_Describe("<"))
-    var headers = HeaderMap()
-    headers.append("X-Colour", "green")
-    var response = client.post("/a?b=1", "content", headers)
-    assert_equal(response.status, 201)
-    assert_equal(String(response.text()), "<POST /a b=1 green test content")
+    for http2 in [False, True]:
+        var client = TestClient(_Describe("<"), http2=http2)
+        var headers = HeaderMap()
+        headers.append("X-Colour", "green")
+        var response = client.post("/a?b=1", "content", headers)
+        assert_equal(response.status, 201)
+        assert_equal(String(response.text()), "<POST /a b=1 green test content")
 
 
 def test_a_host_that_is_given_is_kept() raises:
-    var client = TestClient(_host)
-    var headers = HeaderMap()
-    headers.append("Host", "example.org")
-    assert_equal(String(client.get("/", headers).text()), "example.org")
-    assert_equal(String(client.delete("/").text()), "test")
+    for http2 in [False, True]:
+        var client = TestClient(_host, http2=http2)
+        var headers = HeaderMap()
+        headers.append("Host", "example.org")
+        assert_equal(String(client.get("/", headers).text()), "example.org")
+        assert_equal(String(client.delete("/").text()), "test")
 
 
 def test_an_empty_content_is_complete() raises:
-    var client = TestClient(_Describe(">"))
-    var response = client.put("/", "")
-    assert_equal(String(response.text()), ">PUT /  none test ")
+    for http2 in [False, True]:
+        var client = TestClient(_Describe(">"), http2=http2)
+        var response = client.put("/", "")
+        assert_equal(String(response.text()), ">PUT /  none test ")
 
 
 def test_a_handler_that_raises_becomes_500_without_its_text() raises:
-    var client = TestClient(_fail)
-    var response = client.get("/")
-    assert_equal(response.status, 500)
-    assert_equal(String(response.text()).find("secret"), -1)
+    for http2 in [False, True]:
+        var client = TestClient(_fail, http2=http2)
+        var response = client.get("/")
+        assert_equal(response.status, 500)
+        assert_equal(String(response.text()).find("secret"), -1)
 
 
 def test_a_handler_may_wait() raises:
-    var client = TestClient(_slow)
-    assert_equal(client.get("/").status, 204)
-    assert_equal(client.get("/").status, 204)
+    for http2 in [False, True]:
+        var client = TestClient(_slow, http2=http2)
+        assert_equal(client.get("/").status, 204)
+        assert_equal(client.get("/").status, 204)
 
 
 def test_what_cannot_be_a_request_is_refused_before_the_handler() raises:
-    var client = TestClient(_hello)
-    with assert_raises(contains="target"):
-        _ = client.get("/a b")
-    with assert_raises(contains="method"):
-        _ = client.request("G T", "/")
+    for http2 in [False, True]:
+        var client = TestClient(_hello, http2=http2)
+        with assert_raises(contains="path" if http2 else "target"):
+            _ = client.get("/a b")
+        with assert_raises(contains="method"):
+            _ = client.request("G T", "/")
 
 
 def test_octets_that_a_server_refuses_get_its_status() raises:
@@ -90,21 +104,22 @@ def test_chunked_content_is_decoded() raises:
 
 
 def test_content_is_read_bit_by_bit_up_to_the_limit() raises:
-    var client = TestClient(_count)
-    var rows: List[Tuple[String, Int, Int]] = [
-        ("/", 300_000, 200),
-        ("/?limit=5", 5, 200),
-        ("/?limit=5", 6, 413),
-        ("/", 10 << 20, 200),
-        ("/", (10 << 20) + 1, 413),
-        ("/?limit=20000000", (10 << 20) + 1, 200),
-        ("/unread", (10 << 20) + 1, 200),
-    ]
-    for row in rows:
-        var response = client.post(row[0], String("x") * row[1])
-        assert_equal(response.status, row[2], String(row[0], " ", row[1]))
-        if row[2] == 200:
-            assert_equal(String(response.text()), String(row[1]))
+    for http2 in [False, True]:
+        var client = TestClient(_count, http2=http2)
+        var rows: List[Tuple[String, Int, Int]] = [
+            ("/", 300_000, 200),
+            ("/?limit=5", 5, 200),
+            ("/?limit=5", 6, 413),
+            ("/", 10 << 20, 200),
+            ("/", (10 << 20) + 1, 413),
+            ("/?limit=20000000", (10 << 20) + 1, 200),
+            ("/unread", (10 << 20) + 1, 200),
+        ]
+        for row in rows:
+            var response = client.post(row[0], String("x") * row[1])
+            assert_equal(response.status, row[2], String(row[0], " ", row[1]))
+            if row[2] == 200:
+                assert_equal(String(response.text()), String(row[1]))
 
 
 def test_trailers_of_a_request_are_there() raises:
@@ -118,72 +133,100 @@ def test_trailers_of_a_request_are_there() raises:
 
 
 def test_a_streamed_response_is_whole() raises:
-    var client = TestClient(_stream)
-    var response = client.get("/lines")
-    assert_equal(response.status, 202)
-    assert_equal(String(response.text()), "line 0\nline 1\nline 2\n")
-    assert_equal(
-        String(response.headers.get("content-type").value()), "text/plain"
-    )
-    assert_equal(String(client.trailers().get("x-count").value()), "3")
-    # Those of one response are not those of the next one.
-    response = client.get("/counted")
-    assert_equal(String(response.text()), "abc")
-    assert_equal(String(response.headers.get("content-length").value()), "3")
-    assert_equal(len(client.trailers()), 0)
+    for http2 in [False, True]:
+        var client = TestClient(_stream, http2=http2)
+        var response = client.get("/lines")
+        assert_equal(response.status, 202)
+        assert_equal(String(response.text()), "line 0\nline 1\nline 2\n")
+        assert_equal(
+            String(response.headers.get("content-type").value()), "text/plain"
+        )
+        assert_equal(String(client.trailers().get("x-count").value()), "3")
+        # Those of one response are not those of the next one.
+        response = client.get("/counted")
+        assert_equal(String(response.text()), "abc")
+        assert_equal(
+            String(response.headers.get("content-length").value()), "3"
+        )
+        # HTTP/1.1 has no trailers after content of a known length.
+        assert_equal(len(client.trailers()), 1 if http2 else 0)
 
 
 def test_no_function_is_called_in_the_answer_to_head() raises:
-    var client = TestClient(_stream)
-    var response = client.request("HEAD", "/raises")
-    assert_equal(response.status, 200)
-    assert_equal(len(response.body), 0)
-    assert_equal(client.get("/no_content").status, 204)
+    for http2 in [False, True]:
+        var client = TestClient(_stream, http2=http2)
+        var response = client.request("HEAD", "/raises")
+        assert_equal(response.status, 200)
+        assert_equal(len(response.body), 0)
+        assert_equal(client.get("/no_content").status, 204)
 
 
 def test_a_stream_that_fails_is_500_or_broken_off() raises:
-    var client = TestClient(_stream)
-    assert_equal(client.get("/raises").status, 500)
-    assert_equal(client.get("/bad_status").status, 500)
-    for path in ["/raises_later", "/short", "/long", "/bad_trailer"]:
-        with assert_raises(contains="http.broken_off "):
-            _ = client.get(path)
-    with assert_raises(contains="on purpose"):
-        _ = client.get("/raises_later")
-    # Nothing of it is left in the next answer.
-    assert_equal(String(client.get("/counted").text()), "abc")
+    for http2 in [False, True]:
+        var client = TestClient(_stream, http2=http2)
+        assert_equal(client.get("/raises").status, 500)
+        assert_equal(client.get("/bad_status").status, 500)
+        for path in ["/raises_later", "/short", "/long", "/bad_trailer"]:
+            with assert_raises(contains="http.broken_off "):
+                _ = client.get(path)
+        with assert_raises(contains="on purpose"):
+            _ = client.get("/raises_later")
+        # Nothing of it is left in the next answer.
+        assert_equal(String(client.get("/counted").text()), "abc")
 
 
 def test_a_stream_reads_the_request_while_it_answers() raises:
-    var client = TestClient(_stream)
-    assert_equal(String(client.post("/echo", "both ways").text()), "both ways")
+    for http2 in [False, True]:
+        var client = TestClient(_stream, http2=http2)
+        assert_equal(
+            String(client.post("/echo", "both ways").text()), "both ways"
+        )
 
 
 def test_a_stream_kept_beyond_its_end_is_refused() raises:
-    var kept = heap_create(_Memory())
-    var client = TestClient(_Keep(kept))
-    assert_equal(String(client.get("/keep").text()), "kept")
-    for _ in range(2):
-        with assert_raises(contains="http.stream_over"):
-            kept[].stream.value().write_text("late")
-        with assert_raises(contains="http.stream_over"):
-            _ = kept[].body.value().octets()
-        assert_equal(client.get("/no").status, 500)
-    # Nor may it write into another response.
-    assert_equal(String(client.get("/write").text()), "http.stream_over")
-    heap_destroy(kept)
+    for http2 in [False, True]:
+        var kept = heap_create(_Memory())
+        var client = TestClient(_Keep(kept), http2=http2)
+        assert_equal(String(client.get("/keep").text()), "kept")
+        for _ in range(2):
+            with assert_raises(contains="http.stream_over"):
+                kept[].stream.value().write_text("late")
+            with assert_raises(contains="http.stream_over"):
+                _ = kept[].body.value().octets()
+            assert_equal(client.get("/no").status, 500)
+        # Nor may it write into another response.
+        assert_equal(String(client.get("/write").text()), "http.stream_over")
+        heap_destroy(kept)
 
 
 def test_a_body_kept_beyond_its_request_tells_no_length() raises:
-    var kept = heap_create(_Memory())
-    var client = TestClient(_Keep(kept))
-    assert_equal(String(client.post("/length", "abc").text()), "3")
-    # The block of the first request serves the second one.
-    assert_equal(String(client.post("/kept-length", "four").text()), "none 4")
-    assert_false(kept[].body.value().declared_octets())
-    # The client owns the block.
-    _ = client^
-    heap_destroy(kept)
+    for http2 in [False, True]:
+        var kept = heap_create(_Memory())
+        var client = TestClient(_Keep(kept), http2=http2)
+        assert_equal(String(client.post("/length", "abc").text()), "3")
+        # The block of the first request serves the second one.
+        assert_equal(
+            String(client.post("/kept-length", "four").text()), "none 4"
+        )
+        assert_false(kept[].body.value().declared_octets())
+        # The client owns the block.
+        _ = client^
+        heap_destroy(kept)
+
+
+def test_trailers_of_a_request_follow_its_content() raises:
+    for http2 in [False, True]:
+        var client = TestClient(_sum_of_request, http2=http2)
+        var trailers = HeaderMap()
+        trailers.set("X-Sum", "17")
+        for content in ["", "abc", "x" * 200_000]:
+            var response = client.request(
+                "POST", "/", content, trailers=trailers
+            )
+            assert_equal(String(response.text()), "17")
+        trailers.set("Content-Type", "text/plain")
+        with assert_raises(contains="trailer"):
+            _ = client.request("POST", "/", "abc", trailers=trailers)
 
 
 def test_an_upgrade_is_101_and_speaks_to_what_follows_the_request() raises:
@@ -199,20 +242,113 @@ def test_an_upgrade_is_101_and_speaks_to_what_follows_the_request() raises:
 
 
 def test_an_upgrade_that_was_not_offered_is_426() raises:
-    var client = TestClient(_upgrade)
-    var headers = HeaderMap()
-    headers.set("Connection", "upgrade")
-    for protocol in ["whisper", "shouts"]:
-        headers.set("Upgrade", protocol)
-        var response = client.get("/", headers)
-        assert_equal(response.status, 426)
-        assert_equal(String(response.headers.get("upgrade").value()), "shout")
+    for http2 in [False, True]:
+        var client = TestClient(_upgrade, http2=http2)
+        var headers = HeaderMap()
+        headers.set("Connection", "upgrade")
+        for protocol in ["whisper", "shouts"]:
+            headers.set("Upgrade", protocol)
+            var response = client.get("/", headers)
+            assert_equal(response.status, 426)
+            # A connection of HTTP/2 has no other protocols to offer.
+            assert_equal("upgrade" in response.headers, not http2)
 
 
 def test_interim_responses_are_checked_and_dropped() raises:
-    var client = TestClient(_inform)
-    assert_equal(String(client.get("/103").text()), "page")
-    assert_equal(client.get("/200").status, 500)
+    for http2 in [False, True]:
+        var client = TestClient(_inform, http2=http2)
+        assert_equal(String(client.get("/103").text()), "page")
+        assert_equal(client.get("/200").status, 500)
+
+
+def test_a_request_over_http2_is_one() raises:
+    var client = TestClient(_version, http2=True)
+    var headers = HeaderMap()
+    headers.append("Connection", "close")
+    headers.append("Cookie", "a=1")
+    headers.append("Cookie", "b=2")
+    var response = client.get("/", headers)
+    assert_equal(String(response.text()), "HTTP/2.0 False a=1; b=2")
+    assert_equal(response.version(), HttpVersion.HTTP_2)
+    assert_equal(String(response.headers.get("content-length").value()), "23")
+    # Fields of one connection of HTTP/1.1 are none of HTTP/2.
+    assert_false(response.headers.get("keep-alive"))
+    var plain = TestClient(_version, http2=False)
+    assert_equal(plain.get("/", headers).version(), HttpVersion.HTTP_1_1)
+
+
+def test_content_over_http2_is_longer_than_its_windows() raises:
+    var client = TestClient(_stream, http2=True)
+    var content = List[UInt8]()
+    for i in range(3_000_000):
+        content.append(UInt8(i % 251))
+    var response = client.post("/echo", Body(content.copy()))
+    assert_true(response.body.octets() == Span(content))
+    # More pieces than a client takes from a stranger.
+    response = client.post("/octets", Span(content)[:20_000])
+    assert_true(response.body.octets() == Span(content)[:20_000])
+
+
+def test_requests_over_http2_share_a_connection_that_stays_whole() raises:
+    var client = TestClient(_stream, http2=True)
+    var headers = HeaderMap()
+    headers.set("X-Same", "a value that the table holds from its second use")
+    for i in range(300):
+        assert_equal(client.get("/counted", headers).status, 200)
+        assert_equal(client.get("/raises", headers).status, 500)
+        with assert_raises(contains="http.broken_off "):
+            _ = client.get("/raises_later", headers)
+        headers.set("X-Other", String(i))
+
+
+def test_octets_of_http1_are_refused_over_http2() raises:
+    var client = TestClient(_hello, http2=True)
+    with assert_raises(contains="http.wrong_version"):
+        _ = client.request_octets(
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes()
+        )
+
+
+def test_a_head_over_http2_that_is_too_long_is_refused() raises:
+    for http2 in [False, True]:
+        var client = TestClient(_hello, http2=http2)
+        var headers = HeaderMap()
+        for _ in range(100):
+            headers.append("X-Same", String("v") * 100)
+        assert_equal(client.get("/", headers).status, 431)
+        assert_equal(client.get("/").status, 200)
+
+
+def test_a_response_over_http2_with_framing_is_500() raises:
+    var client = TestClient(_framing, http2=True)
+    for path in ["/coding", "/long", "/interim"]:
+        assert_equal(client.get(path).status, 500, path)
+    assert_equal(client.get("/").status, 200)
+
+
+def _version(req: Request) raises -> Response:
+    var response = ok(
+        String(
+            req.version,
+            " ",
+            "connection" in req.headers,
+            " ",
+            req.headers.get("cookie").value(),
+        )
+    )
+    response.headers.set("Keep-Alive", "timeout=5")
+    return response^
+
+
+def _framing(req: Request) raises -> Response:
+    var response = ok("text")
+    if req.path == "/coding":
+        response.headers.set("Transfer-Encoding", "chunked")
+    if req.path == "/long":
+        response.headers.set("Content-Length", "5")
+    if req.path == "/interim":
+        response.status = 103
+    return response^
 
 
 def _hello(req: Request) raises -> Response:
@@ -269,6 +405,8 @@ def _stream(req: Request) raises -> Response:
         return Response.stream(_two_writes, length=3)
     if req.path == "/bad_status":
         return Response.stream(_three_octets, status=99)
+    if req.path == "/octets":
+        return Response.stream(_echo_octets)
     if req.path == "/bad_trailer":
         return Response.stream(_bad_trailer)
     return Response.stream(_echo)
@@ -312,6 +450,12 @@ def _echo(req: Request, stream: ResponseStream) raises:
         if count == 0:
             return
         stream.write_all(Span(piece)[:count])
+
+
+def _echo_octets(req: Request, stream: ResponseStream) raises:
+    var piece = List[UInt8](length=1, fill=0)
+    while req.body.read(Span(piece)) > 0:
+        stream.write_all(Span(piece))
 
 
 def _upgrade(req: Request) raises -> Response:

@@ -6,9 +6,10 @@ section 6.3).
 """
 
 from flare.core import Buffer, PointerTo
-from flare.message import FieldName, HeaderMap
+from flare.message import HeaderMap
 
 from ..head import BodyKind
+from ..trailer_fields import may_be_trailers
 from .connection import H1State, Role
 from .error import H1Error
 from .state import SideInput, SideState
@@ -85,24 +86,8 @@ def write_trailers(
         H1Error: If no body may be sent now, or a field may not be a trailer.
     """
     _require_body(state)
-    comptime FORBIDDEN: List[UInt8] = [
-        FieldName.HOST,
-        FieldName.CONTENT_LENGTH,
-        FieldName.TRANSFER_ENCODING,
-        FieldName.CONNECTION,
-        FieldName.TE,
-        FieldName.TRAILER,
-        FieldName.UPGRADE,
-        FieldName.CONTENT_TYPE,
-        FieldName.CONTENT_ENCODING,
-        FieldName.CONTENT_RANGE,
-        FieldName.AUTHORIZATION,
-        FieldName.SET_COOKIE,
-    ]
-    comptime for i in range(len(FORBIDDEN)):
-        if fields.has_known(comptime (FORBIDDEN[i])):
-            # RFC 9110 section 6.5.1.
-            raise H1Error.local("a field that may not be a trailer")
+    if not may_be_trailers(fields):
+        raise H1Error.local("a field that may not be a trailer")
     ref s = state[]
     if s.is_bodiless or s.send_body != BodyKind.CHUNKED:
         return

@@ -27,6 +27,7 @@ from .outgoing_content import (
 )
 from .outgoing_heads import (
     ResponseStart,
+    check_trailers,
     send_informational,
     send_response_head,
     send_trailers,
@@ -348,6 +349,17 @@ struct H2Machine(TrivialRegisterPassable):
         """
         send_data(self.state, slot, octets, ends, output)
 
+    def check_trailers(self, fields: HeaderMap) raises H2Error:
+        """Checks the fields of a program before they become trailers.
+
+        Args:
+            fields: The fields.
+
+        Raises:
+            H2Error: If one of them belongs to the header section.
+        """
+        check_trailers(fields)
+
     def send_trailers(
         self, slot: Int, fields: HeaderMap, output: PointerTo[Buffer]
     ):
@@ -355,7 +367,7 @@ struct H2Machine(TrivialRegisterPassable):
 
         Args:
             slot: The slot of the stream.
-            fields: The trailers.
+            fields: The trailers, which `check_trailers` has accepted.
             output: The destination.
         """
         send_trailers(self.state, slot, fields, output)

@@ -8,6 +8,7 @@ from flare.message import (
     allows_content,
 )
 
+from ..trailer_fields import may_be_trailers
 from .flow_control import may_send
 from .frame import H2Flag
 from .h2_error import H2Error
@@ -164,6 +165,19 @@ def send_informational(
     finish_block(state, slot, start, 0, output)
 
 
+def check_trailers(fields: HeaderMap) raises H2Error:
+    """Checks the fields of a program before they become trailers.
+
+    Args:
+        fields: The fields.
+
+    Raises:
+        H2Error: If one of them belongs to the header section.
+    """
+    if not may_be_trailers(fields):
+        raise H2Error.local("a field that may not be a trailer")
+
+
 def send_trailers(
     state: PointerTo[H2State],
     slot: Int,
@@ -175,7 +189,7 @@ def send_trailers(
     Args:
         state: The connection.
         slot: The slot of the stream.
-        fields: The trailers; those of a connection of HTTP/1.1 are left out.
+        fields: The trailers, which `check_trailers` has accepted.
         output: The destination.
     """
     debug_assert(state[].streams[slot].queued_octets == 0, "content is queued")

@@ -158,6 +158,10 @@ struct H2Exchange(TrivialRegisterPassable):
                 Phase.SEND,
                 "the content is shorter than its Content-Length",
             )
+        try:
+            c.machine().check_trailers(trailers)
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
         if len(trailers) > 0:
             c.machine().send_trailers(slot, trailers, c.output())
         else:

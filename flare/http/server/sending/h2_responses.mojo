@@ -232,13 +232,15 @@ def end_h2_stream(x: Exchange) raises:
         x: The exchange.
 
     Raises:
-        Error: If the content falls short of its Content-Length.
+        Error: If the content falls short of its Content-Length, or a field may
+            not be a trailer.
     """
     if x[].stream.is_head_due:
         write_h2_stream_head(x)
     var c = connection_of(x)
     var machine = h2_machine(c)
     var slot = x[].stream_slot
+    machine.check_trailers(x[].stream.trailers)
     if machine.is_content_short(slot):
         raise Error("the content falls short of its Content-Length")
     if not machine.may_send(slot):
