@@ -21,7 +21,7 @@ from loopback.peers import (  # noqa: E402
     node_peer,
     python_peer,
 )
-from loopback.programs import find_program  # noqa: E402
+from loopback.programs import find_program, free_ports  # noqa: E402
 from loopback.secure_socket import certificates  # noqa: E402
 from loopback.subject import ROOT, build  # noqa: E402
 
@@ -62,16 +62,6 @@ listen:
 
 def setUpModule():
     build(CLIENT)
-
-
-def free_ports(count):
-    """Gives ports that were free a moment ago, for servers that take none
-    over."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
 
 
 def await_port(port):

@@ -1,6 +1,5 @@
 """Tests the resolver against a name server that misbehaves on purpose."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from loopback.name_server import (  # noqa: E402
     record,
     zone,
 )
+from loopback.programs import free_ports  # noqa: E402
 from loopback.subject import BACKENDS, build  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parents[1] / "programs" / "lookups.mojo"
@@ -153,9 +153,7 @@ class ResolverTest(unittest.TestCase):
                 self.assertEqual(lines, ["4:a.test 10.0.0.1"])
 
     def test_the_next_server_answers_where_nobody_listens(self):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_ports(1)[0]
         for backend in BACKENDS:
             with self.subTest(backend=backend), NameServer(only_v4) as server:
                 started = time.monotonic()

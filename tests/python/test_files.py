@@ -261,5 +261,17 @@ class Files(FileCase):
         self.assert_continues("wget", "-q", "-c", "-O")
 
 
+class FilesOverH2(Files):
+    """Asks for the same over HTTP/2, whose frames contain copies of files."""
+
+    speaks_h2 = True
+    test_a_file_that_becomes_shorter_resets_the_connection = None
+    test_a_long_file_is_not_copied = None
+    test_a_file_that_the_kernel_cannot_send_is_copied = None
+    test_the_demo_serves_a_folder = None
+    test_curl_continues_a_download = None
+    test_wget_continues_a_download = None
+
+
 if __name__ == "__main__":
     unittest.main()

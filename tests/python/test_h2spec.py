@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from loopback.programs import why_no_suite  # noqa: E402
 from loopback.subject import BACKENDS, ROOT, Subject, build  # noqa: E402
 
 FOLDER = ROOT / ".venv" / "h2spec"
@@ -16,23 +17,14 @@ CASES = 146
 SECONDS_MAX = 300
 # For an answer; a busy machine needs more than the usual two.
 ANSWER_SECONDS = "5"
+WHY_NOT = why_no_suite("h2spec", FOLDER, "h2spec")
 
 
 def setUpModule():
     build()
 
 
-def why_not():
-    """Gives why the suite is not here; an empty text if it is."""
-    if (FOLDER / "h2spec").exists():
-        return ""
-    reason = FOLDER / "why_not.txt"
-    if reason.exists():
-        return f"no h2spec: {reason.read_text().strip()}"
-    return "no h2spec: run `make setup-peers`"
-
-
-@unittest.skipIf(why_not(), why_not())
+@unittest.skipIf(WHY_NOT, WHY_NOT)
 class Conformance(unittest.TestCase):
     def judge(self, subject, *options):
         finished = subprocess.run(

@@ -14,7 +14,8 @@ from loopback.subject import (  # noqa: E402
     build,
     delay,
     on_each_plain_transport,
-    on_each_transport,
+    of_http1,
+    on_each_version,
 )
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -38,10 +39,11 @@ def upload(path, length):
     )
 
 
-@on_each_transport
+@on_each_version
 class Limits:
     options = ("--small-limits",)
 
+    @of_http1
     def test_an_idle_connection_is_closed(self):
         for before in (b"", HELLO):
             with self.subTest(before=before):
@@ -53,6 +55,7 @@ class Limits:
                 client.expect_end()
                 self.check_time(started, TIMEOUT_SECONDS)
 
+    @of_http1
     def test_a_head_that_stops_gets_408(self):
         client = self.connect()
         client.send(b"GET / HTTP/1.1\r\nHos")
@@ -64,6 +67,7 @@ class Limits:
         client.end()
         client.expect_end()
 
+    @of_http1
     def test_a_head_that_dribbles_gets_408(self):
         client = self.connect()
         client.send(b"GET / HTTP/1.1\r\nX: ")
@@ -80,6 +84,7 @@ class Limits:
         self.assertEqual(answer.status, 408)
         self.check_time(started, TIMEOUT_SECONDS)
 
+    @of_http1
     def test_a_second_head_that_stops_gets_408(self):
         client = self.connect()
         client.send(HELLO + HELLO[:10])
@@ -92,7 +97,7 @@ class Limits:
         started = time.monotonic()
         answer = client.answer()
         self.assertEqual(answer.status, 408)
-        self.assertTrue(answer.closes())
+        self.expect_closing(answer)
         self.check_time(started, TIMEOUT_SECONDS)
 
     def test_a_body_that_goes_on_is_waited_for(self):
@@ -114,6 +119,7 @@ class Limits:
         client.send(b"abcde")
         self.assertEqual(client.answer().body, b"abcde")
 
+    @of_http1
     def test_an_unread_body_that_stops_ends_the_connection(self):
         client = self.connect()
         client.send(upload(b"/users/1", 5) + b"ab")
@@ -127,6 +133,7 @@ class Limits:
         self.subject.await_statistics(connections=1)
         self.assertTrue(client.has_ended())
 
+    @of_http1
     def test_a_peer_that_sends_but_does_not_read_is_closed(self):
         client = self.connect(receive_octets=4096)
         client.send(
@@ -170,6 +177,7 @@ class Limits:
         self.check_time(started, HANDLER_SECONDS)
         self.subject.await_log(rb"cut off: net\.timeout")
 
+    @of_http1
     def test_the_last_allowed_request_closes(self):
         client = self.connect()
         client.send(HELLO * (REQUESTS_MAX + 5))
@@ -196,6 +204,7 @@ class Limits:
             self.assertEqual(client.answer().body, b"waited 400")
         self.expect_answers_still()
 
+    @of_http1
     def test_a_refused_peer_is_listened_to_for_a_bounded_time(self):
         client = self.connect()
         client.send(b"BAD\r\n\r\n")

@@ -9,14 +9,17 @@ import sys
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from loopback.h2_client import H2Client  # noqa: E402
 from loopback.subject import BACKENDS, ROOT, build  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "watched.mojo"
 RECORD = re.compile(
     r"\d{10} worker=(\d+) id=(\d+) (\S+) (\S+) (\d+) (\d+) \d+ms"
+    r" (HTTP/\d\.\d)"
 )
 PROGRAM = None
 
@@ -55,6 +58,14 @@ class WatchedTest(unittest.TestCase):
                 parts.append(part)
         return b"".join(parts).decode()
 
+    def ask_over_h2(self):
+        server = SimpleNamespace(place=self.addresses[0][1], secure=False)
+        with H2Client(server) as client:
+            self.assertEqual(client.ask("GET", "/").status, 200)
+            long = [("x-long", "x" * 9000)]
+            self.assertEqual(client.ask("GET", "/", long).status, 431)
+            self.assertEqual(client.ask("GET", "/nowhere?c").status, 404)
+
     def body(self, path, address=None):
         head, body = self.ask(get(path), address).split("\r\n\r\n", 1)
         self.assertTrue(head.startswith("HTTP/1.1 200 "), head)
@@ -75,6 +86,8 @@ class WatchedTest(unittest.TestCase):
                 "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET\r\n\r\n"
             )
             self.ask(get("/" + "x" * 200))
+            self.ask("GET / HTTP/1.0\r\n\r\n")
+            self.ask_over_h2()
             process.send_signal(signal.SIGTERM)
             lines = process.communicate(timeout=20)[0].splitlines()
             found = []
@@ -84,14 +97,18 @@ class WatchedTest(unittest.TestCase):
                 found.append(match.groups())
             long = "/" + "x" * 95 + "..."
             self.assertEqual(
-                [record[:5] for record in found],
+                [record[:5] + record[6:] for record in found],
                 [
-                    ("0", "1", "GET", "/", "200"),
-                    ("0", "0", "OTHER", "-", "400"),
-                    ("0", "2", "GET", "/nowhere?a=b", "404"),
-                    ("0", "3", "GET", "/", "200"),
-                    ("0", "0", "OTHER", "-", "400"),
-                    ("0", "4", "GET", long, "404"),
+                    ("0", "1", "GET", "/", "200", "HTTP/1.1"),
+                    ("0", "0", "OTHER", "-", "400", "HTTP/1.1"),
+                    ("0", "2", "GET", "/nowhere?a=b", "404", "HTTP/1.1"),
+                    ("0", "3", "GET", "/", "200", "HTTP/1.1"),
+                    ("0", "0", "OTHER", "-", "400", "HTTP/1.1"),
+                    ("0", "4", "GET", long, "404", "HTTP/1.1"),
+                    ("0", "5", "GET", "/", "200", "HTTP/1.0"),
+                    ("0", "6", "GET", "/", "200", "HTTP/2.0"),
+                    ("0", "7", "OTHER", "-", "431", "HTTP/2.0"),
+                    ("0", "8", "GET", "/nowhere?c", "404", "HTTP/2.0"),
                 ],
             )
             self.assertEqual(found[0][5], "5")

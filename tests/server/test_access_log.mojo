@@ -14,6 +14,7 @@ from flare.http.server.records.log import (
     AccessLog,
     AccessRecord,
 )
+from flare.http.version import HttpVersion
 from flare.message import Method
 from flare.testing.test_server import TestServer
 
@@ -22,7 +23,7 @@ from tests.server.test_replaced_answers import Echo
 
 def test_a_record_is_one_line_with_all_its_parts() raises:
     var record = AccessRecord()
-    assert_equal(String(record), String("0 worker=0 id=0 OTHER - 0 0 0ms"))
+    assert_equal(String(record), "0 worker=0 id=0 OTHER - 0 0 0ms HTTP/1.1")
     record.unix_seconds = 1_700_000_000
     record.worker = 3
     record.request_id = 42
@@ -30,8 +31,12 @@ def test_a_record_is_one_line_with_all_its_parts() raises:
     record.status = 200
     record.response_octets = 5
     record.duration_ms = 7
+    record.version = HttpVersion.HTTP_2
     record.set_target("/a?b".as_bytes())
-    assert_equal(String(record), "1700000000 worker=3 id=42 GET /a?b 200 5 7ms")
+    assert_equal(
+        String(record),
+        "1700000000 worker=3 id=42 GET /a?b 200 5 7ms HTTP/2.0",
+    )
 
 
 def test_a_long_target_is_cut_and_says_so() raises:

@@ -11,6 +11,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from loopback.programs import free_ports, why_no_suite
+
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / ".venv" / "autobahn"
 REPORTS = ROOT / "build" / "autobahn"
@@ -31,12 +33,7 @@ class SuiteError(Exception):
 
 def why_not():
     """Gives why the suite is not here; an empty text if it is."""
-    if (FOLDER / "wstest").exists():
-        return ""
-    reason = FOLDER / "why_not.txt"
-    if reason.exists():
-        return f"no Autobahn test suite: {reason.read_text().strip()}"
-    return "no Autobahn test suite: run `make setup-peers`"
+    return why_no_suite("Autobahn test suite", FOLDER, "wstest")
 
 
 def test_server(url, name, excluded, seconds_max):
@@ -59,9 +56,7 @@ def test_client(command, name, excluded, seconds_max):
 
     The command of the client gets the URL. It runs all cases that there are,
     and asks for the reports."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_ports(1)[0]
     url = f"ws://127.0.0.1:{port}"
     specification = {"url": url, "options": {"failByDrop": False}}
     with _suite("fuzzingserver", specification, name, excluded) as suite:

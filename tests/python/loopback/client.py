@@ -133,14 +133,23 @@ class Client:
         """Reads as many octets."""
         return self._exactly(count)
 
-    def chunks(self):
-        """Reads a content in chunks, without trailers; gives it whole."""
-        content = b""
+    def content(self, keep=None):
+        """Reads a content in chunks, and gives it with the trailers; `keep` takes
+        the chunks instead."""
+        parts = []
         while size := int(self._until(b"\r\n"), 16):
-            content += self._exactly(size)
+            (keep or parts.append)(self._exactly(size))
             if self._until(b"\r\n"):
                 raise AssertionError("a chunk is longer than it says")
-        if self._until(b"\r\n"):
+        trailers = []
+        while line := self._until(b"\r\n"):
+            trailers.append(line)
+        return b"".join(parts), trailers
+
+    def chunks(self):
+        """Reads a content in chunks, without trailers; gives it whole."""
+        content, trailers = self.content()
+        if trailers:
             raise AssertionError("a trailer")
         return content
 

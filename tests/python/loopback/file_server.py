@@ -6,8 +6,10 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 from loopback.demo import Demo
+from loopback.h2_client import H2Client
 from loopback.peers import PROGRAMS
 from loopback.secure_socket import certificates, client_context
 from loopback.subject import BACKENDS
@@ -21,6 +23,8 @@ LONG = 8 << 20
 
 class FileCase(unittest.TestCase):
     """Has a folder that is served, and one beside it."""
+
+    speaks_h2 = False
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="flare_files_"))
@@ -64,7 +68,10 @@ class FileCase(unittest.TestCase):
 
     def connect(self, server):
         """Connects a client."""
-        if server.secure:
+        if self.speaks_h2:
+            place = SimpleNamespace(place=server.port, secure=server.secure)
+            client = H2Client(place)
+        elif server.secure:
             client = http.client.HTTPSConnection(
                 "localhost",
                 server.port,
@@ -78,12 +85,24 @@ class FileCase(unittest.TestCase):
 
     def ask(self, client, path, method="GET", **fields):
         """Asks for a file; gives status, header fields and content."""
+        if self.speaks_h2:
+            return self._ask_over_h2(client, path, method, fields)
         client.putrequest(method, f"/files/{path}", skip_accept_encoding=True)
         for name, value in fields.items():
             client.putheader(name.replace("_", "-"), value)
         client.endheaders()
         answer = client.getresponse()
         return answer.status, dict(answer.getheaders()), answer.read()
+
+    def _ask_over_h2(self, client, path, method, fields):
+        lines = [(n.lower().replace("_", "-"), v) for n, v in fields.items()]
+        answer = client.ask(method, f"/files/{path}", lines)
+        if answer.reset is not None:
+            raise ConnectionResetError(f"reset with {answer.reset}")
+        found = http.client.HTTPMessage()
+        for name, value in answer.fields:
+            found[name] = value
+        return answer.status, found, bytes(answer.body)
 
     def ask_once(self, server, path, method="GET", **fields):
         """Asks for a file on a connection of its own."""

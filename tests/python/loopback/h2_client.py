@@ -42,7 +42,7 @@ class Exchange:
         self.status = None
         self.fields = []
         self.interim = []
-        self.body = b""
+        self.body = bytearray()
         self.trailers = []
         self.reset = None
         self.has_ended = False

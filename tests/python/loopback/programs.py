@@ -1,8 +1,11 @@
 """Finds the programs of other makers that flare is tested with, and hides the
 libraries that flare loads."""
 
+import itertools
 import os
+import random
 import shutil
+import socket
 import tempfile
 from pathlib import Path
 
@@ -29,6 +32,38 @@ def find_program(*names):
     raise AssertionError(
         f"{' or '.join(names)} is not installed: run `make setup-peers`"
     )
+
+
+def why_no_suite(name, folder, program):
+    """Gives why a suite of another maker is not in its folder, where setup leaves
+    the reason; an empty text if its program is there."""
+    if (folder / program).exists():
+        return ""
+    reason = folder / "why_not.txt"
+    if reason.exists():
+        return f"no {name}: {reason.read_text().strip()}"
+    return f"no {name}: run `make setup-peers`"
+
+
+def free_ports(count):
+    """Gives free ports for servers that take no listener over. The kernel gives
+    them to no program that does not ask for their numbers."""
+    file = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    lowest = int(file.read_text().split()[0])
+    candidates = random.sample(range(min(lowest, 32_768) // 2, lowest), 500)
+    free = (port for port in candidates if _is_free(port))
+    return list(itertools.islice(free, count))
+
+
+def _is_free(port):
+    with socket.socket() as probe:
+        # Connections that have ended stand in nobody's way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def has_no_browser_package():

@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 from loopback.client import Client
+from loopback.h2_translator import TranslatedClient
 from loopback.secure_socket import certificates
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,6 +27,8 @@ SOURCE = ROOT / "tests" / "programs" / "subject.mojo"
 BACKENDS = ("io_uring", "epoll")
 PLAIN_TRANSPORTS = ("tcp", "unix")
 TRANSPORTS = (*PLAIN_TRANSPORTS, "tls")
+# A Unix socket adds nothing of its own to HTTP/2.
+H2_TRANSPORTS = ("tcp", "tls")
 EFFECT_SECONDS_MAX = 5.0
 # Resources that must be what they were once all clients have gone.
 HELD = (
@@ -55,11 +58,14 @@ class Subject:
         descriptors_max=None,
         command=None,
         secure=False,
+        speaks_h2=False,
         source=SOURCE,
         **popen,
     ):
         # What stands in front of the first request of a connection.
         self.opening = opening
+        # What the clients of the tests speak.
+        self.speaks_h2 = speaks_h2
         self.secure = secure or transport == "tls"
         if self.secure:
             options += ("--tls", certificates())
@@ -121,11 +127,16 @@ class Subject:
 
     def connect(self, **options):
         """Opens a connection."""
+        if self.speaks_h2:
+            return TranslatedClient(self, **options)
+        return self._connect_plainly(**options)
+
+    def _connect_plainly(self, **options):
         return Client(self.place, **{"secure": self.secure, **options})
 
     def statistics(self):
         """Asks the server for its counters."""
-        with self.connect() as client:
+        with self._connect_plainly() as client:
             client.send(self.opening + b"GET /statistics HTTP/1.1\r\nHost: a\r\n"
                         b"Connection: close\r\n\r\n")
             answer = client.answer()
@@ -214,6 +225,7 @@ class WithSubject(unittest.TestCase):
     opening = b""
     options = ()
     source = SOURCE
+    speaks_h2 = False
 
     def check_time(self, started, seconds):
         """Checks that something took a time, and not much more."""
@@ -229,6 +241,7 @@ class WithSubject(unittest.TestCase):
             transport=cls.transport,
             opening=cls.opening,
             source=cls.source,
+            speaks_h2=cls.speaks_h2,
         )
         cls.addClassCleanup(cls.subject.stop)
         if "--workers" in cls.options:
@@ -284,6 +297,11 @@ class WithSubject(unittest.TestCase):
             fewest = min(fewest, cls.subject.descriptors())
         return fewest
 
+    def expect_closing(self, answer):
+        """Checks that a response says that its connection ends. That of HTTP/2
+        goes on."""
+        self.assertEqual(answer.closes(), not self.speaks_h2)
+
     def connect(self, **options):
         """Opens a connection that ends with the test."""
         client = self.subject.connect(**options)
@@ -317,6 +335,34 @@ def on_each_backend(cases, base=WithSubject, transports=TRANSPORTS[:1]):
 def on_each_transport(cases, base=WithSubject):
     """Makes a test class for each transport and each kernel interface."""
     return on_each_backend(cases, base, TRANSPORTS)
+
+
+def on_each_version(cases, base=WithSubject):
+    """Makes a test class for each transport and each kernel interface, and some
+    more of clients that speak HTTP/2. These leave the tests `of_http1` out."""
+    module = sys.modules[cases.__module__]
+    for transport in H2_TRANSPORTS:
+        for backend in BACKENDS:
+            name = f"{cases.__name__}_over_h2_on_{backend}"
+            if transport != TRANSPORTS[0]:
+                name += f"_and_{transport}"
+            members = {
+                "backend": backend,
+                "transport": transport,
+                "speaks_h2": True,
+                "__module__": cases.__module__,
+            }
+            for test, function in vars(cases).items():
+                if getattr(function, "is_of_http1", False):
+                    members[test] = None
+            setattr(module, name, type(name, (cases, base), members))
+    return on_each_transport(cases, base)
+
+
+def of_http1(test):
+    """Marks a test of the wire of HTTP/1.1, or of its connections."""
+    test.is_of_http1 = True
+    return test
 
 
 def on_each_plain_transport(cases, base=WithSubject):

@@ -5,6 +5,7 @@ from flare.message import Cookie, Url
 from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsContext
 
+from ...alpn import AlpnName
 from ...client_error import ClientError, Phase, raised
 from ...encoding import accept_encoding_of, decodable_codings
 from ..client_statistics import ClientStatistics
@@ -17,7 +18,6 @@ from ..credentials.secrets import (
     may_see_secrets,
     proxy_authorization,
 )
-from ..pool.connect import HTTP2_PROTOCOL
 from ..pool.origin import Origin, OriginProtocol, OriginState, Route
 from ..pool.pool import Pool, PoolState
 from ..transport.clock import Clock
@@ -161,7 +161,7 @@ struct ClientState(Movable):
         if len(self.config.tls.application_protocols) == 0:
             return True
         for protocol in self.config.tls.application_protocols:
-            if protocol == HTTP2_PROTOCOL:
+            if protocol == AlpnName.HTTP_2:
                 return True
         return False
 

@@ -4,9 +4,10 @@ from flare.core import PointerTo
 from flare.sys.clock import monotonic_ns
 from flare.tls import TlsContext
 
+from ...alpn import AlpnName
 from ...client_error import ClientError, Phase
 from ..exchange.client_exchange import ClientExchange
-from ..pool.connect import HTTP2_PROTOCOL, open_connection
+from ..pool.connect import open_connection
 from ..pool.origin import Origin
 from .call import Call, exchange_of
 from .client_state import ClientState
@@ -81,11 +82,14 @@ def _context(
     try:
         var config = state[].config.tls.copy()
         if len(config.application_protocols) == 0:
-            config.application_protocols = [String(HTTP2_PROTOCOL), "http/1.1"]
+            config.application_protocols = [
+                String(AlpnName.HTTP_2),
+                String(AlpnName.HTTP_1_1),
+            ]
         if not may_share:
             var others = List[String]()
             for protocol in config.application_protocols:
-                if protocol != HTTP2_PROTOCOL:
+                if protocol != AlpnName.HTTP_2:
                     others.append(protocol)
             config.application_protocols = others^
         return TlsContext.for_clients(config)

@@ -7,6 +7,7 @@ from flare.tcp import TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
 from flare.unix import UnixStream
 
+from ...alpn import AlpnName
 from ...client_error import ClientError, Phase, raised
 from ..config.client_config import ClientConfig
 from ..credentials.secrets import proxy_authorization
@@ -17,9 +18,6 @@ from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock, now
 from .origin import Origin, Route
 from .tunnel import tunnelled
-
-comptime HTTP2_PROTOCOL: StaticString = "h2"
-"""The name of HTTP/2 in ALPN (RFC 9113 section 3.1)."""
 
 
 def open_connection(
@@ -71,7 +69,7 @@ def _speaks_http2(connection: ClientConnection) -> Bool:
         # By prior knowledge (RFC 9113 section 3.3).
         return True
     var chosen = transport.tls.value().application_protocol()
-    return chosen.or_else(String()) == HTTP2_PROTOCOL
+    return chosen.or_else(String()) == AlpnName.HTTP_2
 
 
 def _connect(

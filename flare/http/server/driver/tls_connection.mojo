@@ -6,6 +6,7 @@ handshake is complete.
 """
 
 from flare.core import Buffer, Erased, PointerTo, SlotHandle, heap_create
+from flare.http.alpn import AlpnName
 from flare.runtime.operation import Operation, OperationKind
 from flare.tls import TlsContext
 
@@ -225,7 +226,7 @@ def _go_on(connection: Connection, decryption: Decryption):
 
 def _has_chosen_h2(c: PointerTo[ConnectionState]) -> Bool:
     var chosen = c[].tls.unsafe_value()[].machine.value().application_protocol()
-    return Bool(chosen) and chosen.value() == "h2"
+    return Bool(chosen) and chosen.value() == AlpnName.HTTP_2
 
 
 def _count_handshake(c: PointerTo[ConnectionState]):

@@ -2,6 +2,7 @@
 
 from flare.http.exchange import Exchange
 from flare.http.response import Response
+from flare.http.version import HttpVersion
 from flare.message import Method
 
 from ..records.statistics import count
@@ -53,6 +54,9 @@ def _record(exchange: Exchange, sent: Sent):
         record.duration_ms = max(w[].reactor.now_ms() - x.started_ms, 0)
     # A request that is refused before its handler runs is not named: its head
     # may be incomplete, and its octets are dropped already.
+    record.version = HttpVersion.HTTP_1_1
+    if x.is_running() or connection_of(exchange)[].h2:
+        record.version = HttpVersion(x.head.version.major, x.head.version.minor)
     record.method = x.head.method if x.is_running() else Method.OTHER
     record.set_target(
         x.head.target_text(x.window()).as_bytes() if x.is_running() else Span[

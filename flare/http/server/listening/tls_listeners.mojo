@@ -1,13 +1,10 @@
 """Stores the TLS contexts of a server's listeners, and replaces them."""
 
+from flare.http.alpn import AlpnName
 from flare.tls import TlsContext, TlsServerConfig
 
 from .protocols import HttpProtocols
 
-# The protocols of this server inside TLS (RFC 7301 section 6), best first.
-comptime _HTTP_2: StaticString = "h2"
-comptime _HTTP_1_1: StaticString = "http/1.1"
-comptime _HTTP_1_0: StaticString = "http/1.0"
 comptime _TIMEOUT_MS_MAX = (1 << 31) - 1
 
 
@@ -59,17 +56,21 @@ def completed(
     """
     if len(config.application_protocols) == 0:
         if protocols.includes(HttpProtocols.HTTP2):
-            config.application_protocols.append(String(_HTTP_2))
+            config.application_protocols.append(String(AlpnName.HTTP_2))
         if protocols.includes(HttpProtocols.HTTP1):
-            config.application_protocols.append(String(_HTTP_1_1))
-            config.application_protocols.append(String(_HTTP_1_0))
+            config.application_protocols.append(String(AlpnName.HTTP_1_1))
+            config.application_protocols.append(String(AlpnName.HTTP_1_0))
     if config.handshake_timeout_ms > _TIMEOUT_MS_MAX:
         raise Error(
             "http.bad_config TlsServerConfig.handshake_timeout_ms must be 1 to"
             " 2,147,483,647"
         )
     for name in config.application_protocols:
-        if name != _HTTP_2 and name != _HTTP_1_1 and name != _HTTP_1_0:
+        if (
+            name != AlpnName.HTTP_2
+            and name != AlpnName.HTTP_1_1
+            and name != AlpnName.HTTP_1_0
+        ):
             raise Error(
                 "http.bad_config TlsServerConfig.application_protocols may"
                 " only name h2, http/1.1 and http/1.0"

@@ -1,6 +1,7 @@
 """Defines the destinations of a server's messages and of its request records.
 """
 
+from flare.http.version import HttpVersion
 from flare.message import Method
 from flare.runtime.line_queue import write_line
 from flare.runtime.line_ring import LineFunction
@@ -68,6 +69,9 @@ struct AccessRecord(Copyable, Movable, Writable):
     """The length of the response's content."""
     var duration_ms: Int
     """The time from the complete head to the written answer."""
+    var version: HttpVersion
+    """The version of HTTP that the client spoke; HTTP/1.1 if the request was
+    refused before its head was complete."""
     var target_octets: Int
     """The length of the request target; the record keeps the first 96."""
     var _target: Array[UInt8, RECORD_TARGET_OCTETS]
@@ -81,6 +85,7 @@ struct AccessRecord(Copyable, Movable, Writable):
         self.status = 0
         self.response_octets = 0
         self.duration_ms = 0
+        self.version = HttpVersion.HTTP_1_1
         self.target_octets = 0
         self._target = Array[UInt8, RECORD_TARGET_OCTETS](fill=0)
 
@@ -110,7 +115,8 @@ struct AccessRecord(Copyable, Movable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes one line: time, worker, id, method, target, status, size.
+        """Writes one line: time, worker, id, method, target, status, size,
+        duration, version.
 
         Args:
             writer: The destination.
@@ -124,7 +130,7 @@ struct AccessRecord(Copyable, Movable, Writable):
         if self.target_octets > RECORD_TARGET_OCTETS:
             writer.write("...")
         writer.write(" ", self.status, " ", self.response_octets)
-        writer.write(" ", self.duration_ms, "ms")
+        writer.write(" ", self.duration_ms, "ms ", self.version)
 
 
 @fieldwise_init

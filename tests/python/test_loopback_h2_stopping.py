@@ -1,0 +1,162 @@
+"""Stops the real server while clients of HTTP/2 wait and ask: no request is lost."""
+
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback.h2_client import GoneError, H2Client  # noqa: E402
+from loopback.subject import (  # noqa: E402
+    BACKENDS,
+    H2_TRANSPORTS,
+    Subject,
+    build,
+)
+
+NO_ERROR = 0
+# The number of no stream: all that were begun are still taken.
+LAST_ID = (1 << 31) - 1
+EXIT_SECONDS_MAX = 8
+TOGETHER = 8
+
+
+def setUpModule():
+    build()
+
+
+class Asking(threading.Thread):
+    """Asks until the server says that it goes away; keeps what was wrong."""
+
+    def __init__(self, subject):
+        super().__init__()
+        self._client = H2Client(subject)
+        self.answered = 0
+        self.problems = []
+        self.start()
+
+    def run(self):
+        try:
+            while not self._client.goaways:
+                self._ask()
+            self._client.expect_end()
+            if self._client.goaways[-1][1] != NO_ERROR:
+                self.problems.append(self._client.goaways)
+        except (AssertionError, GoneError, OSError) as problem:
+            self.problems.append(repr(problem))
+        finally:
+            self._client.close()
+
+    def _ask(self):
+        streams = [
+            self._client.begin("POST", "/echo", ends=False)
+            for _ in range(TOGETHER)
+        ]
+        for stream in streams:
+            self._client.send(stream, b"%d" % stream)
+        for stream in streams:
+            # The second announcement says which ones are taken.
+            if stream > min([LAST_ID, *(last for last, _ in self._client.goaways)]):
+                continue
+            answer = self._client.answer(stream)
+            if answer.body != b"%d" % stream:
+                self.problems.append(f"{stream}: {answer.reset} {answer.body}")
+            self.answered += 1
+
+
+class Stopping:
+    def start(self, *options):
+        subject = Subject(self.backend, *options, transport=self.transport)
+        self.addCleanup(subject.stop)
+        return subject
+
+    def open(self, subject):
+        client = H2Client(subject)
+        self.addCleanup(client.close)
+        client.ping()
+        return client
+
+    def test_what_was_begun_is_answered_and_the_client_is_told_twice(self):
+        subject = self.start()
+        client = self.open(subject)
+        streams = [client.begin("GET", "/delay/300") for _ in range(20)]
+        client.ping()
+        started = time.monotonic()
+        subject.process.terminate()
+        self.assertEqual(client.await_goaway(), (LAST_ID, NO_ERROR))
+        for stream in streams:
+            self.assertEqual(client.answer(stream).body, b"waited 300")
+        self.assertEqual(client.await_goaway(2), (streams[-1], NO_ERROR))
+        client.expect_end()
+        self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
+        self.assertLess(time.monotonic() - started, 3)
+
+    def test_long_content_is_sent_to_its_end(self):
+        subject = self.start()
+        client = self.open(subject)
+        whole = client.begin("GET", "/big/8000000")
+        streamed = client.begin("GET", "/stream/8000000")
+        upload = client.begin("POST", "/echo", ends=False)
+        client.await_head(whole)
+        client.await_head(streamed)
+        subject.process.terminate()
+        client.await_goaway()
+        client.send(upload, b"x" * 500_000)
+        self.assertEqual(len(client.answer(whole).body), 8_000_000)
+        self.assertEqual(len(client.answer(streamed).body), 8_000_000)
+        self.assertEqual(client.answer(upload).body, b"x" * 500_000)
+        client.expect_end()
+        self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
+
+    def test_endless_streams_end_in_order(self):
+        subject = self.start()
+        client = self.open(subject)
+        feeds = [client.begin("GET", "/events") for _ in range(50)]
+        for stream in feeds:
+            client.await_head(stream)
+        started = time.monotonic()
+        subject.process.terminate()
+        for stream in feeds:
+            self.assertIsNone(client.answer(stream).reset)
+        client.expect_end()
+        self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
+        self.assertLess(time.monotonic() - started, 3)
+
+    def test_an_idle_client_is_told_and_left(self):
+        subject = self.start()
+        client = self.open(subject)
+        client.ask("GET", "/")
+        subject.process.terminate()
+        self.assertEqual(client.await_goaway(2), (1, NO_ERROR))
+        client.expect_end()
+        self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
+
+    def test_clients_that_ask_without_a_pause_lose_nothing(self):
+        for workers in ("1", "2"):
+            subject = self.start("--workers", workers)
+            asking = [Asking(subject) for _ in range(8)]
+            deadline = time.monotonic() + EXIT_SECONDS_MAX
+            while sum(each.answered for each in asking) < 500:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            subject.process.terminate()
+            self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
+            for each in asking:
+                each.join(EXIT_SECONDS_MAX)
+                self.assertEqual(each.problems, [])
+
+
+for _transport in H2_TRANSPORTS:
+    for _backend in BACKENDS:
+        _name = f"Stopping_on_{_backend}_and_{_transport}"
+        globals()[_name] = type(
+            _name,
+            (Stopping, unittest.TestCase),
+            {"backend": _backend, "transport": _transport},
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
