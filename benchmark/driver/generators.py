@@ -77,7 +77,7 @@ class Asking:
 def command_of(workload: Workload, asking: Asking) -> list[str]:
     """Gives the command that asks for the workload.
 
-    A fixed rate needs the lean client, whatever the workload names: wrk knows
+    A fixed rate needs the lean client, if the workload names wrk, which knows
     none.
     """
     cores = ",".join(map(str, asking.cores))
@@ -86,8 +86,8 @@ def command_of(workload: Workload, asking: Asking) -> list[str]:
         return pinned + _resuming(asking)
     if workload.generator == H2LOAD:
         return pinned + http2.command(
-            url_of(workload, asking.port), SUITE, workload.connections,
-            workload.streams, asking.seconds, asking.folder,
+            workload, url_of(workload, asking.port), SUITE, asking.seconds,
+            asking.folder, asking.rate,
         )
     if workload.generator == WRK and asking.rate is None:
         return pinned + _wrk(workload, asking)
@@ -160,7 +160,9 @@ def parse(command: list[str], code: int, output: str, errors: str) -> Load:
         return parse_resuming(output)
     if command[3] == H2LOAD:
         try:
-            return Load(*http2.counted(output))
+            return Load(
+                *http2.counted(output), http2.latencies_of(command)
+            )
         except http2.BadOutput as error:
             raise LoadFailed(str(error)) from error
     return parse_lean(output)

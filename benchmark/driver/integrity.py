@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from . import arena, http2, websocket
 from .answers import Answer, BadAnswer, Connection
 from .generators import SUITE, url_of
-from .products import SIBLING_OCTETS, Pool, file_content
+from .products import (
+    SIBLING_OCTETS,
+    SITE,
+    SITE_CODINGS,
+    Pool,
+    file_content,
+    sibling_octets,
+)
 from .workloads import Workload
 
 FREE_FIELDS = {"date", "server", "connection", "keep-alive"}
@@ -62,6 +69,16 @@ def expected_of(workload: Workload, pool: Pool) -> Expected:
         octets = int(workload.path.rsplit("/", 1)[1])
         return Expected(
             OCTET_STREAM, (b"x" * octets,) * _ANSWERS, may_be_chunked=True
+        )
+    if workload.paths:
+        # Of each file, a sibling.
+        return Expected(
+            "",
+            tuple(
+                file_content(sibling_octets(octets, share))
+                for _, octets in SITE
+                for share in SITE_CODINGS.values()
+            ),
         )
     if route == "files":
         octets = int(workload.path.rsplit("/", 1)[1].split(".")[0])
@@ -149,7 +166,7 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     expected = expected_of(workload, pool)
     if workload.streams:
         return http2.problem_of(
-            url_of(workload, port), expected.contents, SUITE
+            workload, url_of(workload, port), expected.contents, SUITE
         )
     content = b"x" * workload.content_octets
     # Pipelined, where the workload is: the answers must come in order.

@@ -19,7 +19,7 @@ from .generators import Asking, Load, LoadFailed, load
 from .rounds import Measure, Sample, middle_of
 from .slices import take_turns
 from .targets import Place, Running, Target, TargetFailed
-from .workloads import LEAN, OURS, SLOW_CLIENTS, WRK, Workload
+from .workloads import H2LOAD, LEAN, OURS, SLOW_CLIENTS, WRK, Workload
 
 # One wrong answer in so many is an accident; more spoil the round.
 REQUESTS_PER_ERROR_MIN = 1000
@@ -254,7 +254,9 @@ def capacities(
     lower the rate at which all targets are asked. Who fails in one of them
     would fail in a round as well.
     """
-    saturating = replace(workload, generator=LEAN, rate=None)
+    saturating = replace(workload, rate=None)
+    if workload.generator != H2LOAD:
+        saturating = replace(saturating, generator=LEAN)
     rates: dict[str, list[float]] = {name: [] for name in runs}
     failures: dict[str, LoadFailed] = {}
     for turn in range(_CAPACITY_TURNS):

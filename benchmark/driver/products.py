@@ -18,6 +18,18 @@ FILE_OCTETS = (1_000, 20_000, 60_000, 100_000, 1_000_000)
 FILE_SECONDS = 1_767_225_600
 # The length of a compressed sibling, whose content no server looks at.
 SIBLING_OCTETS = {60_000: 20_000}
+# The files of a small site, in the folder `site`: their names and lengths. Each
+# has siblings, a quarter and a third as long.
+SITE = (
+    ("index.html", 12_000), ("about.html", 8_000), ("help.html", 20_000),
+    ("reset.css", 2_000), ("layout.css", 16_000), ("theme.css", 40_000),
+    ("print.css", 4_000), ("icons.css", 9_000), ("app.js", 120_000),
+    ("vendor.js", 200_000), ("router.js", 24_000), ("forms.js", 30_000),
+    ("chart.js", 60_000), ("search.js", 18_000), ("logo.svg", 3_000),
+    ("icons.svg", 28_000), ("map.svg", 48_000), ("menu.json", 6_000),
+    ("places.json", 36_000), ("texts.json", 50_000),
+)  # fmt: skip
+SITE_CODINGS = {"br": 4, "gz": 3}
 SEED = 0x9E3779B97F4A7C15
 _FACTOR = 0x2545F4914F6CDD1D
 _MASK = (1 << 64) - 1
@@ -108,6 +120,11 @@ def write_pool(script: Path, path: Path) -> None:
     subprocess.run([sys.executable, script, path], check=True, timeout=120)
 
 
+def sibling_octets(octets: int, share: int) -> int:
+    """Gives the length of a file's sibling: no file is as long."""
+    return octets // share + 1
+
+
 def file_content(octets: int) -> bytes:
     """Gives the content of the file that is called by its length."""
     return b"x" * octets
@@ -124,6 +141,16 @@ def write_files(folder: Path) -> None:
             sibling = Path(f"{path}.br")
             sibling.write_bytes(file_content(SIBLING_OCTETS[octets]))
             os.utime(sibling, (FILE_SECONDS, FILE_SECONDS))
+    site = folder / "site"
+    site.mkdir(exist_ok=True)
+    for name, octets in SITE:
+        (site / name).write_bytes(file_content(octets))
+        for coding, share in SITE_CODINGS.items():
+            sibling = site / f"{name}.{coding}"
+            sibling.write_bytes(file_content(sibling_octets(octets, share)))
+    for path in site.iterdir():
+        os.utime(path, (FILE_SECONDS, FILE_SECONDS))
+    site.chmod(0o755)
     # The worker of a server that was started as root runs as somebody else.
     folder.chmod(0o755)
 

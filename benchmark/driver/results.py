@@ -23,6 +23,7 @@ from .workloads import (
     FIGURES,
     LATENCY,
     OURS,
+    FILE_SERVERS,
     PEERS,
     SYSTEM_CALLS,
     Claim,
@@ -140,7 +141,7 @@ class Result:
             for name in self.targets()
             if name != claim.subject
             and (
-                name in PEERS
+                name in (*PEERS, *FILE_SERVERS)
                 or (claim.reference == BEST_OF_ALL and name not in OURS)
             )
         ]

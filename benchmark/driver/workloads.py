@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .products import SITE
+
 WRK = "wrk"
 LEAN = "lean"
 H2LOAD = "h2load"
@@ -129,6 +131,8 @@ class Workload:
     is_secure: bool = False
     # Requests at a time on each connection of HTTP/2; 0 for HTTP/1.1.
     streams: int = 0
+    # Asked for in turn over HTTP/2; none for a thousand queries of the path.
+    paths: tuple[str, ...] = ()
     # A request is a message on a WebSocket, and comes back as it is.
     is_websocket: bool = False
     # The pool's products differ in length.
@@ -454,10 +458,11 @@ def _http2() -> tuple[Workload, ...]:
             f"13 octets of text over HTTP/2, a thousand targets: {what}",
             "/plaintext",
             generator=H2LOAD,
-            measures=(CPU, SYSTEM_CALLS, MEMORY),
+            measures=(CPU, SYSTEM_CALLS, MEMORY, LATENCY),
             claims=(
                 Claim("flare_io_uring", to_h2o, "h2o"),
                 *ahead_of(FLARE, HTTP2_PEERS),
+                *_no_worse_p99(),
             ),
             **more,
         )
@@ -482,6 +487,24 @@ def _http2() -> tuple[Workload, ...]:
         workload(
             "c_m100", "no TLS, 4 connections, 100 streams", 0.5,
             connections=4, streams=100,
+        ),
+        Workload(
+            "h2_static",
+            "h2",
+            "20 files of a site by their compressed siblings, inside of TLS:"
+            " 8 connections, 32 streams",
+            "/files/site",
+            generator=H2LOAD,
+            is_secure=True,
+            connections=8,
+            streams=32,
+            paths=tuple(f"/files/site/{name}" for name, _ in SITE),
+            fields=("accept-encoding: gzip, deflate, br, zstd",),
+            measures=(CPU, SYSTEM_CALLS, MEMORY),
+            claims=(
+                *(Claim(flare, 2 / 3, "hyper") for flare in FLARE),
+                *ahead_of(FLARE, ("nginx", "h2o")),
+            ),
         ),
     )
 

@@ -14,8 +14,10 @@ from benchmark.driver.generators import (
     parse,
 )
 from benchmark.driver.http2 import URLS
+from benchmark.driver.integrity import expected_of
+from benchmark.driver.products import SITE, file_content, write_files
 from benchmark.driver.targets import target_of
-from benchmark.driver.workloads import HTTP2_PEERS, chosen
+from benchmark.driver.workloads import BEST_PEER, HTTP2_PEERS, chosen
 
 COUNTED = """\
 finished in 2.00s, 250000.00 req/s, 12.00MB/s
@@ -42,6 +44,37 @@ class Commands(unittest.TestCase):
         self.assertIn(f"--tls13-ciphers={SUITE}", command)
 
 
+    def test_a_site_is_asked_for_file_by_file(self):
+        workload = chosen(["h2_static"])[0]
+        with tempfile.TemporaryDirectory() as folder:
+            asking = Asking(8443, (1,), 2.0, pathlib.Path(folder))
+            command = command_of(workload, asking)
+            urls = command[-1].partition("=")[2]
+            lines = pathlib.Path(urls).read_text().splitlines()
+        self.assertEqual(
+            lines,
+            [f"https://127.0.0.1:8443/files/site/{n}" for n, _ in SITE],
+        )
+        self.assertIn("--header=" + workload.fields[0], command)
+
+    def test_siblings_of_a_site_are_right_answers(self):
+        expected = expected_of(chosen(["h2_static"])[0], None)
+        for octets, is_right in (
+            (3_001, True), (4_001, True), (12_001, True), (12_000, False),
+        ):
+            found = file_content(octets) in expected.contents
+            self.assertEqual(found, is_right, octets)
+
+    def test_the_files_of_a_site_have_siblings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write_files(pathlib.Path(folder) / "files")
+            site = pathlib.Path(folder) / "files" / "site"
+            names = sorted(path.name for path in site.iterdir())
+        self.assertEqual(len(names), 3 * len(SITE))
+        self.assertIn("app.js.br", names)
+        self.assertIn("app.js.gz", names)
+
+
 class Servers(unittest.TestCase):
     def test_each_peer_speaks_both_forms(self):
         for name in HTTP2_PEERS:
@@ -57,8 +90,10 @@ class Servers(unittest.TestCase):
 
     def test_a_claim_names_each_peer(self):
         for workload in chosen(["h2"]):
+            if workload.paths:
+                continue
             references = {claim.reference for claim in workload.claims}
-            self.assertEqual(references, set(HTTP2_PEERS))
+            self.assertEqual(references, {*HTTP2_PEERS, BEST_PEER})
 
 
 class Outputs(unittest.TestCase):
@@ -76,6 +111,24 @@ class Outputs(unittest.TestCase):
             parse(self.command, 0, output, ""),
             Load(499_990, 2.0, {"failed": 3, "status": 10}),
         )
+
+    def test_a_fixed_rate_shows_latencies(self):
+        workload = chosen(["h2_m32"])[0]
+        with tempfile.TemporaryDirectory() as folder:
+            asking = Asking(
+                80, (1,), 2.0, pathlib.Path(folder), rate=80_000.0
+            )
+            command = command_of(workload, asking)
+            self.assertIn("--rps=10000.00", command)
+            log = pathlib.Path(command[-2].partition("=")[2])
+            # 2,500 answers take 1 to 2,500 us.
+            log.write_text("".join(f"7\t200\t{i}\n" for i in range(1, 2501)))
+            output = COUNTED.format(good=2_500, failed=0, right=2_500)
+            latencies = parse(command, 0, output, "").latency_us
+        self.assertEqual(latencies["p50"], 1251)
+        self.assertEqual(latencies["p99"], 2476)
+        # Of the p99 of two thousands, 991 and 1,991.
+        self.assertEqual(latencies["window_p99"], 1991)
 
     def test_other_output_is_a_failure(self):
         for output in ("", "finished in 1s", COUNTED[:60]):

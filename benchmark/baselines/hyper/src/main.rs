@@ -1,5 +1,7 @@
 //! hyper on one tokio runtime per worker.
 
+mod site;
+
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use hyper::upgrade::{on, OnUpgrade};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use secured::tls_config;
+use site::{describe, Site};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
@@ -120,9 +123,23 @@ fn upgrade(request: Request<Incoming>) -> Response<Full<Bytes>> {
     response
 }
 
+fn file(
+    name: &str,
+    request: &Request<Incoming>,
+    site: &Site,
+) -> Response<Full<Bytes>> {
+    let Some((octets, coding)) = site.find(name, request.headers()) else {
+        return not_found();
+    };
+    let mut response = whole(&OCTETS, octets);
+    describe(&mut response, coding);
+    response
+}
+
 async fn answer(
     request: Request<Incoming>,
     turn: Arc<Turn>,
+    site: &'static Site,
 ) -> hyper::Result<Response<impl Body<Data = Bytes, Error = BoxError>>> {
     let response = match (request.method(), request.uri().path()) {
         (&Method::GET, "/plaintext") => whole(&TEXT, "Hello, World!"),
@@ -137,6 +154,9 @@ async fn answer(
         (&Method::GET, "/ws") => upgrade(request),
         (&Method::POST, "/upload") => upload(request.into_body()).await?,
         (&Method::GET, path) => {
+            if let Some(name) = path.strip_prefix("/files/site/") {
+                return Ok(file(name, &request, site).map(Either::Left));
+            }
             let octets = path.strip_prefix("/download/");
             match octets.and_then(|octets| octets.parse().ok()) {
                 Some(octets) => {
@@ -158,12 +178,17 @@ fn listen(port: u16) -> std::io::Result<TcpListener> {
     socket.listen(4096)
 }
 
-async fn converse<S>(stream: S, is_http2: bool, turn: Arc<Turn>)
-where
+async fn converse<S>(
+    stream: S,
+    is_http2: bool,
+    turn: Arc<Turn>,
+    site: &'static Site,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let stream = TokioIo::new(stream);
-    let service = service_fn(move |request| answer(request, turn.clone()));
+    let service =
+        service_fn(move |request| answer(request, turn.clone(), site));
     // A peer that breaks off concerns nobody else.
     if is_http2 {
         let _ = http2::Builder::new(TokioExecutor::new())
@@ -182,6 +207,7 @@ async fn serve(
     port: u16,
     protocol: Protocol,
     turn: Arc<Turn>,
+    site: &'static Site,
 ) -> std::io::Result<()> {
     let listener = listen(port)?;
     loop {
@@ -190,13 +216,13 @@ async fn serve(
         let (protocol, turn) = (protocol.clone(), turn.clone());
         tokio::spawn(async move {
             match protocol {
-                Protocol::Http1 => converse(stream, false, turn).await,
-                Protocol::Http2 => converse(stream, true, turn).await,
+                Protocol::Http1 => converse(stream, false, turn, site).await,
+                Protocol::Http2 => converse(stream, true, turn, site).await,
                 Protocol::Chosen(tls) => {
                     if let Ok(stream) = tls.accept(stream).await {
                         let chosen = stream.get_ref().1.alpn_protocol();
                         let is_http2 = chosen == Some(b"h2");
-                        converse(stream, is_http2, turn).await;
+                        converse(stream, is_http2, turn, site).await;
                     }
                 }
             }
@@ -232,6 +258,7 @@ impl Protocol {
 fn main() {
     let options = Options::from_arguments();
     let catalogue = Catalogue::load(&options.products);
+    let site = Site::load(&options.products.with_file_name("files/site"));
     let protocol = Protocol::of(&options);
     let worker = move || {
         tokio::runtime::Builder::new_current_thread()
@@ -242,6 +269,7 @@ fn main() {
                     options.port,
                     protocol.clone(),
                     Arc::new(Turn::new(catalogue)),
+                    site,
                 ))
             })
             .expect("the server ended")
