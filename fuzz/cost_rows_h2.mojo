@@ -81,7 +81,7 @@ def _decode(octets: List[UInt8]) raises:
         var field = decoder.next(Span(octets), at)
         if not field:
             break
-        at = field.value().end
+        at = field.end
     decoder.destroy()
 
 

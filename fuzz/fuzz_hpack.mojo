@@ -80,7 +80,7 @@ def _check_block(
     var at = 0
     var count = 0
     while True:
-        var field: Optional[HpackField]
+        var field: HpackField
         try:
             field = decoder.next(block, at)
         except e:
@@ -90,8 +90,8 @@ def _check_block(
         if not field:
             break
         if refusal == "":
-            _check_line(field.value(), expected, count)
-        at = field.value().end
+            _check_line(field, expected, count)
+        at = field.end
         count += 1
     if refusal != "":
         raise Error("the model refuses it: ", refusal)

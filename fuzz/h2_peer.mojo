@@ -207,10 +207,10 @@ struct H2Judge(Movable):
                 var field = self.decoder.next(block, at)
                 if not field:
                     return status
-                at = field.value().end
-                if equals(field.value().name, ":status".as_bytes()):
+                at = field.end
+                if equals(field.name, ":status".as_bytes()):
                     status = 0
-                    for digit in field.value().value:
+                    for digit in field.value:
                         status = 10 * status + Int(digit) - 48
             except e:
                 raise Error("a head: ", e.reason)

@@ -29,6 +29,7 @@ from .pointer import (
     PointerTo,
     allocate_octets,
     free_octets,
+    exchange_values,
     heap_create,
     heap_destroy,
 )

@@ -218,7 +218,8 @@ struct Buffer(Movable, Sized):
         while number >= bound and digits < 19:
             bound *= 10
             digits += 1
-        var rest = number
+        # Unsigned numbers are divided with fewer steps.
+        var rest = UInt(number)
         for i in range(digits - 1, -1, -1):
             target[unsafe_offset=i] = UInt8(48 + rest % 10)
             rest //= 10

@@ -59,11 +59,11 @@ def read_block(decoder: HpackDecoder, block: Span[UInt8, _]) raises -> String:
             var field = decoder.next(block, at)
             if not field:
                 return lines
-            if field.value().is_never_indexed:
+            if field.is_never_indexed:
                 lines += "!"
-            lines += text_of(field.value().name) + ": "
-            lines += text_of(field.value().value) + "\n"
-            at = field.value().end
+            lines += text_of(field.name) + ": "
+            lines += text_of(field.value) + "\n"
+            at = field.end
         except e:
             raise Error(e.reason)
 

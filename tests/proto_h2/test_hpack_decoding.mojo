@@ -173,8 +173,8 @@ def test_known_names_are_recognized_in_each_form() raises:
     var at = 0
     for _ in range(4):
         var field = decoder.next(Span(block), at)
-        assert_equal(field.value().known, FieldName.SERVER)
-        at = field.value().end
+        assert_equal(field.known, FieldName.SERVER)
+        at = field.end
     assert_equal(at, len(block))
     decoder.destroy()
 

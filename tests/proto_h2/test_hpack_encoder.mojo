@@ -14,11 +14,12 @@ struct _Pair(Movable):
     var block: PointerTo[Buffer]
 
     def __init__(out self):
-        self.encoder = HpackEncoder()
+        self.encoder = HpackEncoder.create()
         self.decoder = HpackDecoder.create()
         self.block = heap_create(Buffer())
 
     def __deinit__(deinit self):
+        self.encoder.destroy()
         self.decoder.destroy()
         heap_destroy(self.block)
 
@@ -52,11 +53,11 @@ struct _Pair(Movable):
                 var field = self.decoder.next(self.block[].span(), at)
                 if not field:
                     return text
-                at = field.value().end
+                at = field.end
                 text += (
-                    String(StringSlice(unsafe_from_utf8=field.value().name))
+                    String(StringSlice(unsafe_from_utf8=field.name))
                     + ": "
-                    + String(StringSlice(unsafe_from_utf8=field.value().value))
+                    + String(StringSlice(unsafe_from_utf8=field.value))
                     + "|"
                 )
             except e:

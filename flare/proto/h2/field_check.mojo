@@ -106,25 +106,35 @@ struct LineKind:
     """The bits of pseudo-header fields."""
 
 
-def line_kind(name: Span[UInt8, _], value: Span[UInt8, _]) -> UInt8:
-    """Returns the facts about a field line.
+def name_kind(name: Span[UInt8, _]) -> UInt8:
+    """Returns the facts about the name of a field line.
 
     Args:
         name: The name; any octets.
+
+    Returns:
+        Bits of `LineKind`.
+    """
+    if len(name) > 0 and name.unsafe_get(0) == _COLON:
+        return _pseudo_of(name[1:])
+    return LineKind.VALID_NAME if is_field_name(name) else 0
+
+
+def line_kind(name_kind: UInt8, value: Span[UInt8, _]) -> UInt8:
+    """Returns the facts about a field line.
+
+    Args:
+        name_kind: Those about its name, or about any line of this name.
         value: The value; any octets.
 
     Returns:
         Bits of `LineKind`.
     """
-    var kind: UInt8 = 0
+    var kind = name_kind & (LineKind.VALID_NAME | LineKind.PSEUDO)
     if is_field_value(value):
-        kind = LineKind.VALID_VALUE
-    if len(name) > 0 and name.unsafe_get(0) == _COLON:
-        kind |= _pseudo_of(name[1:])
-        if kind & LineKind.AUTHORITY != 0 and valid_host(value):
-            kind |= LineKind.VALID_HOST
-    elif is_field_name(name):
-        kind |= LineKind.VALID_NAME
+        kind |= LineKind.VALID_VALUE
+    if kind & LineKind.AUTHORITY != 0 and valid_host(value):
+        kind |= LineKind.VALID_HOST
     return kind
 
 

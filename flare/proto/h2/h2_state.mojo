@@ -254,10 +254,14 @@ struct H2State(Movable):
         self.window = ConnectionWindow(
             limits.connection_window_octets, limits.stream_window_octets
         )
-        self.encoder = HpackEncoder()
+        self.encoder = HpackEncoder.create()
         self.early_priority = EarlyPriority(0, H2Priority())
         self.meters = PeerMeters(limits)
         self.has_unacknowledged_settings = False
+
+    def __deinit__(deinit self):
+        """Frees the encoder."""
+        self.encoder.destroy()
 
 
 @fieldwise_init

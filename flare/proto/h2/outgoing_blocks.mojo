@@ -45,12 +45,15 @@ def append_fields[
         fields: The fields.
         output: The destination.
     """
-    for line in fields:
-        var name = line.name.as_bytes()
+    var section = fields.view()
+    for i in range(len(section)):
+        var name = section.name(i).as_bytes()
         var known = known_field(name)
         if (dropped >> UInt64(known & 63)) & 1 == 1:
             continue
-        state[].encoder.append_line(name, line.value.as_bytes(), known, output)
+        state[].encoder.append_line(
+            name, section.value(i).as_bytes(), known, output
+        )
 
 
 @always_inline

@@ -116,7 +116,7 @@ def append_head(
         output: The destination.
     """
     var start = begin_block(output)
-    ref encoder = state[].encoder
+    var encoder = state[].encoder
     encoder.begin_block(output)
     encoder.append_status(head.status, output)
     if len(head.date) > 0 and not fields.has_known(FieldName.DATE):

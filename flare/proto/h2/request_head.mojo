@@ -88,10 +88,10 @@ struct RequestHeadReader(Movable):
             var field = decoder.next(block, at)
             if not field:
                 break
-            at = field.unsafe_value().end
+            at = field.end
             # After a fault, the rest matters to the table only.
             if not self._fault:
-                self._take(field.unsafe_value())
+                self._take(field)
         if not self._fault:
             self._finish()
         if self._crumbs.capacity() > KEPT_OCTETS_MAX:

@@ -44,10 +44,9 @@ def read_response_head(
     var fault = H2HeadFault.NONE
     var at = 0
     while True:
-        var next = input.decoder.next(block, at)
-        if not next:
+        var field = input.decoder.next(block, at)
+        if not field:
             break
-        var field = next.unsafe_value()
         at = field.end
         section_octets += len(field.name) + len(field.value) + _AROUND_OCTETS
         # After a fault, the rest matters to the table only.

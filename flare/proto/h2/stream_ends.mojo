@@ -171,5 +171,6 @@ def forget_stream(
         reset_stream(state, slot, code, output)
     if s.streams[slot].state == H2StreamState.RESET:
         s.meters.recent_resets.note(Int(s.streams[slot].id))
-    return_credit(state, Int(s.streams[slot].receiving.held), output)
+    if s.streams[slot].receiving.held > 0:
+        return_credit(state, Int(s.streams[slot].receiving.held), output)
     s.streams.remove(slot)

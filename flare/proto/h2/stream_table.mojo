@@ -202,6 +202,7 @@ struct H2StreamTable(Movable, Sized):
                 return Int(found) - 1
             place = self._after(place)
 
+    @always_inline
     def insert(mut self, id: Int) -> Int:
         """Adds a stream; there must be room.
 
@@ -215,25 +216,28 @@ struct H2StreamTable(Movable, Sized):
         if self._free == NO_SLOT:
             self._grow()
         var slot = self._free
-        self._free = Int(self._slots[slot].turn.next)
-        self._slots[slot] = H2Stream()
-        self._slots[slot].id = UInt32(id)
+        ref stream = self[slot]
+        self._free = Int(stream.turn.next)
+        stream = H2Stream()
+        stream.id = UInt32(id)
         self._count += 1
         self._put(slot)
         return slot
 
+    @always_inline
     def remove(mut self, slot: Int):
         """Removes a stream.
 
         Args:
             slot: Its slot, which is free afterwards.
         """
-        var place = self._place_of(self._slots[slot].id)
+        ref stream = self[slot]
+        var place = self._place_of(stream.id)
         while Int(self._places.unsafe_get(place)) != slot + 1:
             place = self._after(place)
         self._close_gap(place)
-        self._slots[slot] = H2Stream()
-        self._slots[slot].turn.next = Int16(self._free)
+        stream = H2Stream()
+        stream.turn.next = Int16(self._free)
         self._free = slot
         self._count -= 1
 
@@ -260,8 +264,9 @@ struct H2StreamTable(Movable, Sized):
         var place = self._place_of(self._slots.unsafe_get(slot).id)
         while self._places.unsafe_get(place) != 0:
             place = self._after(place)
-        self._places[place] = UInt16(slot + 1)
+        self._places.unsafe_get(place) = UInt16(slot + 1)
 
+    @always_inline
     def _close_gap(mut self, var gap: Int):
         """Moves later entries of the same run forward, so that no search ends
         at the gap."""
@@ -277,9 +282,9 @@ struct H2StreamTable(Movable, Sized):
             # It may move if the gap lies between its first place and its own.
             var mask = len(self._places) - 1
             if (place - wanted) & mask >= (place - gap) & mask:
-                self._places[gap] = found
+                self._places.unsafe_get(gap) = found
                 gap = place
-        self._places[gap] = 0
+        self._places.unsafe_get(gap) = 0
 
     @no_inline
     def _grow(mut self):

@@ -55,10 +55,10 @@ struct TrailerReader(Movable):
             var field = decoder.next(block, at)
             if not field:
                 return fault
-            at = field.unsafe_value().end
+            at = field.end
             # After a fault, the rest matters to the table only.
             if not fault:
-                fault = self._take(field.unsafe_value())
+                fault = self._take(field)
 
     def _take(mut self, field: HpackField) -> H2HeadFault:
         var octets = len(field.name) + len(field.value) + _AROUND_OCTETS
@@ -97,4 +97,4 @@ def decode_for_table(
         var field = decoder.next(block, at)
         if not field:
             return
-        at = field.unsafe_value().end
+        at = field.end

@@ -4,7 +4,7 @@ A connection has many requests at a time. Each begins when its head has arrived,
 whatever the others do.
 """
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, exchange_values, heap_create, heap_destroy
 from flare.http.builders import refusal, service_unavailable
 from flare.http.exchange import Exchange, ExchangeStage
 from flare.proto.h1 import H1Rule
@@ -135,7 +135,10 @@ def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
     var x = w[].take_exchange(c.unsafe_bitcast[NoneType]())
     ref heads = h2_machine(c).state[].input.heads
     # The block of an earlier request becomes the reader's next one.
-    swap(x[].head, heads.head)
+    exchange_values(
+        Pointer(to=x[].head).unsafe_origin_cast[MutUntrackedOrigin](),
+        Pointer(to=heads.head).unsafe_origin_cast[MutUntrackedOrigin](),
+    )
     swap(x[].gathered, heads.octets)
     x[].octets = x[].gathered.unsafe_front()
     x[].octet_count = len(x[].gathered)
@@ -238,7 +241,7 @@ def _set_exchange(c: PointerTo[ConnectionState], slot: Int, x: Exchange):
     ref streams = c[].h2.unsafe_value()[].streams
     while len(streams) <= slot:
         streams.append(StreamSide(None, None))
-    streams[slot].exchange = x
+    side_of(c, slot).exchange = x
 
 
 @no_inline

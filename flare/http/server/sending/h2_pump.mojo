@@ -15,8 +15,8 @@ from ..transport.worker_state import worker_of
 from .h2_responses import drop_unsent, forget_h2, h2_machine, side_of
 
 # While as much is in the output, no more content is added, because more urgent
-# content may come.
-comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 1024
+# content may come. The rest of the buffer is for heads of further responses.
+comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 12 * 1024
 # A frame's header.
 comptime _AROUND_FRAME_OCTETS = 16
 

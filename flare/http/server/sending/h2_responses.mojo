@@ -6,7 +6,6 @@ from flare.http.response import Response
 from flare.message import HeaderMap
 from flare.proto.h2.h2_machine import H2Machine
 from flare.proto.h2.outgoing_heads import ResponseStart
-from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.h2_connection import StreamSide, UnsentContent
@@ -17,6 +16,9 @@ from .sent import Sent
 # The most content of one stream that waits for its turn, written piece by
 # piece: two frames.
 comptime _GATHERED_OCTETS = 32 * 1024
+# The most output after a response that is written in one step. The content of
+# others waits for its turn, so that the output fits the buffers of the pool.
+comptime _AT_ONCE_OCTETS = 32 * 1024
 # The size for most heads; a longer one makes the buffer grow.
 comptime _HEAD_OCTETS = 512
 
@@ -87,7 +89,7 @@ def write_plain_h2(x: Exchange, response: Response) -> Bool:
     """
     var c = connection_of(x)
     var output = output_of(c)
-    if len(response.body) > LARGE_BUFFER_OCTETS:
+    if len(output[]) + len(response.body) > _AT_ONCE_OCTETS:
         return False
     make_room(c, _HEAD_OCTETS + len(response.body))
     return h2_machine(c).send_plain_response(
@@ -288,6 +290,7 @@ def _keep(c: PointerTo[ConnectionState], slot: Int, var unsent: UnsentContent):
     side_of(c, slot).unsent = heap_create(unsent^)
 
 
+@always_inline
 def drop_unsent(c: PointerTo[ConnectionState], slot: Int):
     """Frees content that is not sent any more.
 
@@ -295,11 +298,16 @@ def drop_unsent(c: PointerTo[ConnectionState], slot: Int):
         c: The connection.
         slot: The slot of its stream.
     """
-    var unsent = side_of(c, slot).unsent
-    if unsent:
-        side_of(c, slot).unsent = None
-        ref h2 = c[].h2.unsafe_value()[]
-        h2.unsent_count -= 1
-        h2.unsent_octets -= unsent.unsafe_value()[].body_octets()
-        heap_destroy(unsent.unsafe_value())
-        worker_of(c)[].trimming.has_freed = True
+    if side_of(c, slot).unsent:
+        _drop(c, slot)
+
+
+@no_inline
+def _drop(c: PointerTo[ConnectionState], slot: Int):
+    var unsent = side_of(c, slot).unsent.unsafe_value()
+    side_of(c, slot).unsent = None
+    ref h2 = c[].h2.unsafe_value()[]
+    h2.unsent_count -= 1
+    h2.unsent_octets -= unsent[].body_octets()
+    heap_destroy(unsent)
+    worker_of(c)[].trimming.has_freed = True

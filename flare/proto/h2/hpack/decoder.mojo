@@ -5,7 +5,7 @@ from std.sys.intrinsics import unlikely
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message.known_field import known_field
 
-from ..field_check import line_kind
+from ..field_check import line_kind, name_kind
 from .dynamic_table import DynamicTable
 from .hpack_error import HpackError
 from .huffman import decode_huffman
@@ -30,7 +30,7 @@ comptime _SIZE_UPDATES_MAX = 2
 
 
 @fieldwise_init
-struct HpackField(TrivialRegisterPassable):
+struct HpackField(Boolable, TrivialRegisterPassable):
     """A field line of a block."""
 
     var name: Span[UInt8, ImmUntrackedOrigin]
@@ -45,7 +45,28 @@ struct HpackField(TrivialRegisterPassable):
     """Whether the peer forbids that an intermediary indexes it (RFC 7541
     section 7.1.3)."""
     var end: Int
-    """The offset of the octet after it in the block."""
+    """The offset of the octet after it in the block; 0 if there is no line."""
+
+    @staticmethod
+    @always_inline
+    def none() -> Self:
+        """Returns the value at the end of a block. It stands for `None`,
+        because the compiler copies an `Optional` of this length octet by octet.
+
+        Returns:
+            A value that is False.
+        """
+        var nothing = Span[UInt8, ImmUntrackedOrigin]()
+        return Self(nothing, nothing, 0, 0, False, 0)
+
+    @always_inline
+    def __bool__(self) -> Bool:
+        """Returns whether there is a line.
+
+        Returns:
+            False at the end of a block.
+        """
+        return self.end > 0
 
 
 struct HpackDecoderState(Movable):
@@ -90,9 +111,10 @@ struct HpackDecoder(TrivialRegisterPassable):
         """Prepares for the first octet of a block."""
         self.state[].size_updates = 0
 
+    @always_inline
     def next(
         self, block: Span[mut=False, UInt8, _], at: Int
-    ) raises HpackError -> Optional[HpackField]:
+    ) raises HpackError -> HpackField:
         """Reads the next field line of a block.
 
         Args:
@@ -100,13 +122,21 @@ struct HpackDecoder(TrivialRegisterPassable):
             at: The start of the line: 0, or `end` of the line before it.
 
         Returns:
-            The line, whose views are valid until the next call; `None` at the
-            end of the block.
+            The line, whose views are valid until the next call;
+            `HpackField.none` at the end of the block.
 
         Raises:
             HpackError: If the block is malformed. The decoder cannot be used
                 any more.
         """
+        if at < len(block) and block.unsafe_get(at) >= 128:
+            return self._indexed(block, at)
+        return self._next_unindexed(block, at)
+
+    @no_inline
+    def _next_unindexed(
+        self, block: Span[mut=False, UInt8, _], at: Int
+    ) raises HpackError -> HpackField:
         var start = at
         while start < len(block):
             var first = block.unsafe_get(start)
@@ -119,7 +149,7 @@ struct HpackDecoder(TrivialRegisterPassable):
             start = self._update_size(block, start)
         if unlikely(self.state[].scratch.capacity() > KEPT_OCTETS_MAX):
             self.state[].scratch = Buffer()
-        return None
+        return HpackField.none()
 
     @always_inline
     def _indexed(
@@ -156,7 +186,7 @@ struct HpackDecoder(TrivialRegisterPassable):
             end,
         )
 
-    @no_inline
+    @always_inline
     def _literal(
         self,
         block: Span[mut=False, UInt8, _],
@@ -166,7 +196,7 @@ struct HpackDecoder(TrivialRegisterPassable):
         var index = read_integer(block, at, 4)
         var field = self._strings(block, index.value, index.end, False)
         field.is_never_indexed = is_never_indexed
-        field.kind = line_kind(field.name, field.value)
+        field.kind = line_kind(field.kind, field.value)
         return field
 
     @no_inline
@@ -179,13 +209,14 @@ struct HpackDecoder(TrivialRegisterPassable):
             block, index.value, index.end, index.value > STATIC_COUNT
         )
         ref table = self.state[].table
-        field.kind = line_kind(field.name, field.value)
+        field.kind = line_kind(field.kind, field.value)
         if table.insert(field.name, field.value, field.known, field.kind):
             var octets = table.unsafe_octets(table.entry(1))
             field.name = octets[: len(field.name)]
             field.value = octets[len(field.name) :]
         return field
 
+    @always_inline
     def _strings(
         self,
         block: Span[mut=False, UInt8, _],
@@ -194,23 +225,16 @@ struct HpackDecoder(TrivialRegisterPassable):
         copies_name: Bool,
     ) raises HpackError -> HpackField:
         """Reads the strings of a literal: the name, if no table has it, and the
-        value. Each string may move the scratch buffer."""
+        value. Each string may move the scratch buffer.
+
+        Returns:
+            The line, with the facts about its name.
+        """
         ref scratch = self.state[].scratch
         self.state[].size_updates = -1
         scratch.clear()
         if index == 0:
-            var name = self._string(block, at)
-            var value = self._string(block, name.end)
-            if name.is_decoded:
-                name.octets = self._scratch_octets()[: len(name.octets)]
-            return HpackField(
-                name.octets,
-                value.octets,
-                known_field(name.octets),
-                0,
-                False,
-                value.end,
-            )
+            return self._named(block, at)
         var field = self._line(index, at)
         if copies_name:
             scratch.append(field.name)
@@ -221,6 +245,24 @@ struct HpackDecoder(TrivialRegisterPassable):
         field.end = value.end
         return field
 
+    @no_inline
+    def _named(
+        self, block: Span[mut=False, UInt8, _], at: Int
+    ) raises HpackError -> HpackField:
+        var name = self._string(block, at)
+        var value = self._string(block, name.end)
+        if name.is_decoded:
+            name.octets = self._scratch_octets()[: len(name.octets)]
+        return HpackField(
+            name.octets,
+            value.octets,
+            known_field(name.octets),
+            name_kind(name.octets),
+            False,
+            value.end,
+        )
+
+    @always_inline
     def _string(
         self, block: Span[mut=False, UInt8, _], at: Int
     ) raises HpackError -> _String:

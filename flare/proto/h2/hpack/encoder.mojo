@@ -13,6 +13,8 @@ from flare.core import (
     PointerTo,
     equals,
     equals_ignoring_case,
+    heap_create,
+    heap_destroy,
     lower_octet,
 )
 from flare.message import FieldName, Method
@@ -35,6 +37,7 @@ comptime _GET_INDEX = 2
 comptime _PATH_INDEX = 4
 comptime _HTTP_INDEX = 6
 comptime _STATUS_INDEX = 8
+comptime _LENGTH_INDEX = 28
 comptime _NAME_INDEXES = _name_indexes()
 
 # Secrets, which a peer that can choose other lines must not guess (section
@@ -73,23 +76,48 @@ struct _Name(TrivialRegisterPassable):
         self = Self(known, _name_index(known))
 
 
-struct HpackEncoder(Movable):
-    """Writes field blocks. It allocates no memory before the first line."""
+struct HpackEncoderState(Movable):
+    """The state of an encoder."""
 
-    var _table: DynamicTable
-    var _seen: List[_Seen]
-    var _insertions: UInt32
-    # The smallest size since the last block, or -1 if none has to be told.
-    var _size_told_first: Int
+    var table: DynamicTable
+    """The dynamic table."""
+    var seen: List[_Seen]
+    """The lines that were used lately, by a part of their hashes."""
+    var insertions: UInt32
+    """How many lines were ever inserted, modulo 2^32."""
+    var size_told_first: Int
+    """The smallest size of the table since the last block; -1 if the peer does
+    not have to be told."""
 
     def __init__(out self):
         """Creates an encoder before its first block."""
-        self._table = DynamicTable(TABLE_OCTETS)
-        self._seen = []
-        self._insertions = 0
-        self._size_told_first = -1
+        self.table = DynamicTable(TABLE_OCTETS)
+        self.seen = []
+        self.insertions = 0
+        self.size_told_first = -1
 
-    def limit(mut self, octets: Int):
+
+@fieldwise_init
+struct HpackEncoder(TrivialRegisterPassable):
+    """A handle to the encoder of one connection, which writes field blocks."""
+
+    var state: PointerTo[HpackEncoderState]
+    """The state."""
+
+    @staticmethod
+    def create() -> Self:
+        """Creates an encoder on the heap.
+
+        Returns:
+            A handle; call `destroy` at its end.
+        """
+        return Self(heap_create(HpackEncoderState()))
+
+    def destroy(self):
+        """Frees the encoder."""
+        heap_destroy(self.state)
+
+    def limit(self, octets: Int):
         """Limits the table to the size that the peer's settings allow.
 
         Args:
@@ -97,23 +125,27 @@ struct HpackEncoder(Movable):
                 used.
         """
         var size = min(octets, TABLE_OCTETS)
-        if size == self._table.size_max:
+        if size == self.state[].table.size_max:
             return
-        if self._size_told_first < 0 or size < self._size_told_first:
-            self._size_told_first = size
-        self._table.limit(size)
+        if (
+            self.state[].size_told_first < 0
+            or size < self.state[].size_told_first
+        ):
+            self.state[].size_told_first = size
+        self.state[].table.limit(size)
 
     @always_inline
-    def begin_block(mut self, into: PointerTo[Buffer]):
+    def begin_block(self, into: PointerTo[Buffer]):
         """Begins a block. The peer learns of a change of the table's size.
 
         Args:
             into: The destination.
         """
-        if self._size_told_first >= 0:
+        if self.state[].size_told_first >= 0:
             self._tell_size(into)
 
-    def append_status(mut self, status: Int, into: PointerTo[Buffer]):
+    @always_inline
+    def append_status(self, status: Int, into: PointerTo[Buffer]):
         """Writes the status of a response.
 
         Args:
@@ -126,25 +158,23 @@ struct HpackEncoder(Movable):
             return
         append_integer(_PLAIN, 4, _STATUS_INDEX, into)
         into[].append_octet(3)
-        into[].append_octet(UInt8(48 + status // 100))
-        into[].append_octet(UInt8(48 + status // 10 % 10))
-        into[].append_octet(UInt8(48 + status % 10))
+        into[].append_decimal(status)
 
-    def append_length(mut self, octets: Int, into: PointerTo[Buffer]):
+    def append_length(self, octets: Int, into: PointerTo[Buffer]):
         """Writes Content-Length.
 
         Args:
             octets: The length.
             into: The destination.
         """
-        append_integer(_PLAIN, 4, _name_index(FieldName.CONTENT_LENGTH), into)
+        append_integer(_PLAIN, 4, _LENGTH_INDEX, into)
         var at = len(into[])
         into[].append_octet(0)
         into[].append_decimal(octets)
         into[].unsafe_front()[unsafe_offset=at] = UInt8(len(into[]) - at - 1)
 
     def append_method(
-        mut self,
+        self,
         text: Span[UInt8, _],
         method: Method,
         into: PointerTo[Buffer],
@@ -163,7 +193,7 @@ struct HpackEncoder(Movable):
         else:
             self._append_named(_GET_INDEX, text, into)
 
-    def append_scheme(mut self, is_secure: Bool, into: PointerTo[Buffer]):
+    def append_scheme(self, is_secure: Bool, into: PointerTo[Buffer]):
         """Writes the scheme of a request.
 
         Args:
@@ -174,9 +204,7 @@ struct HpackEncoder(Movable):
             _INDEXED | UInt8(_HTTP_INDEX + (1 if is_secure else 0))
         )
 
-    def append_authority(
-        mut self, value: Span[UInt8, _], into: PointerTo[Buffer]
-    ):
+    def append_authority(self, value: Span[UInt8, _], into: PointerTo[Buffer]):
         """Writes the authority of a request.
 
         Args:
@@ -185,7 +213,7 @@ struct HpackEncoder(Movable):
         """
         self._append_named(_AUTHORITY_INDEX, value, into)
 
-    def append_path(mut self, path: Span[UInt8, _], into: PointerTo[Buffer]):
+    def append_path(self, path: Span[UInt8, _], into: PointerTo[Buffer]):
         """Writes the path of a request, which hardly comes twice.
 
         Args:
@@ -199,7 +227,7 @@ struct HpackEncoder(Movable):
             append_string(path, into)
 
     def append_line(
-        mut self,
+        self,
         name: Span[UInt8, _],
         value: Span[UInt8, _],
         known: UInt8,
@@ -218,7 +246,7 @@ struct HpackEncoder(Movable):
         self._append_useful(_Name(known), name, value, into)
 
     def _append_named(
-        mut self, index: Int, value: Span[UInt8, _], into: PointerTo[Buffer]
+        self, index: Int, value: Span[UInt8, _], into: PointerTo[Buffer]
     ):
         self._append_useful(
             _Name(FieldName.UNKNOWN, index),
@@ -229,7 +257,7 @@ struct HpackEncoder(Movable):
 
     @always_inline
     def _append_useful(
-        mut self,
+        self,
         id: _Name,
         name: Span[UInt8, _],
         value: Span[UInt8, _],
@@ -237,31 +265,32 @@ struct HpackEncoder(Movable):
     ):
         var known = id.known
         var size = len(name) + len(value) + ENTRY_OVERHEAD_OCTETS
-        if len(value) > _VALUE_OCTETS_MAX or size > self._table.size_max:
+        if len(value) > _VALUE_OCTETS_MAX or size > self.state[].table.size_max:
             return _append(_PLAIN, id, name, value, into)
-        if len(self._seen) == 0:
-            self._seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
+        ref s = self.state[]
+        if len(s.seen) == 0:
+            s.seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
         var hash = _hash_of(name, value, known)
-        var place = Int(hash >> 27)
-        var seen = self._seen.unsafe_get(place)
+        ref seen = s.seen.unsafe_get(Int(hash >> 27))
         if seen.hash != hash:
-            self._seen[place] = _Seen(hash, 0)
+            seen = _Seen(hash, 0)
             return _append(_PLAIN, id, name, value, into)
-        var index = Int(self._insertions - seen.insertion) + 1
-        if seen.insertion != 0 and index <= self._table.count:
+        var index = Int(s.insertions - seen.insertion) + 1
+        if seen.insertion != 0 and index <= s.table.count:
             if self._is_entry(index, name, value, known):
                 return append_integer(_INDEXED, 7, STATIC_COUNT + index, into)
         _append(_INSERTED, id, name, value, into)
         self._insert(name, value, known)
-        self._seen[place].insertion = self._insertions
+        seen.insertion = s.insertions
 
+    @no_inline
     def _insert(
-        mut self, name: Span[UInt8, _], value: Span[UInt8, _], known: UInt8
+        self, name: Span[UInt8, _], value: Span[UInt8, _], known: UInt8
     ):
         var lower = Buffer()
         _append_lower(name, lower)
-        _ = self._table.insert(lower.span(), value, known)
-        self._insertions += 1
+        _ = self.state[].table.insert(lower.span(), value, known)
+        self.state[].insertions += 1
 
     @always_inline
     def _is_entry(
@@ -271,8 +300,8 @@ struct HpackEncoder(Movable):
         value: Span[UInt8, _],
         known: UInt8,
     ) -> Bool:
-        var entry = self._table.entry(index)
-        var octets = self._table.unsafe_octets(entry)
+        var entry = self.state[].table.entry(index)
+        var octets = self.state[].table.unsafe_octets(entry)
         return (
             entry.known == known
             and Int(entry.name_octets) == len(name)
@@ -284,14 +313,14 @@ struct HpackEncoder(Movable):
         )
 
     @no_inline
-    def _tell_size(mut self, into: PointerTo[Buffer]):
-        if self._size_told_first < self._table.size_max:
-            append_size_update(self._size_told_first, into)
-        append_size_update(self._table.size_max, into)
-        self._size_told_first = -1
+    def _tell_size(self, into: PointerTo[Buffer]):
+        if self.state[].size_told_first < self.state[].table.size_max:
+            append_size_update(self.state[].size_told_first, into)
+        append_size_update(self.state[].table.size_max, into)
+        self.state[].size_told_first = -1
 
 
-@always_inline
+@no_inline
 def _append(
     pattern: UInt8,
     id: _Name,

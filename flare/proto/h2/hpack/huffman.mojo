@@ -5,8 +5,8 @@ The code is canonical: codes of one length count up in the order of the symbols,
 and shorter codes precede longer ones. So all tables follow from the lengths.
 """
 
+from std.bit import byte_swap
 from std.builtin.globals import global_constant
-from std.sys.intrinsics import unlikely
 
 from flare.core import Buffer, PointerTo
 
@@ -28,8 +28,8 @@ comptime _EOS = 256
 comptime _LENGTH_MIN = 5
 comptime _LENGTH_MAX = 30
 # Codes of up to so many bits are found with one look: those of all octets that
-# are frequent.
-comptime _FAST_BITS = 10
+# are frequent, and often two at a time.
+comptime _FAST_BITS = 11
 comptime _FAST_COUNT = 1 << _FAST_BITS
 comptime _CODES = _codes()
 comptime _FAST = _fast_table()
@@ -103,7 +103,28 @@ def _shifts() -> Array[Int32, _LENGTH_MAX + 1]:
     return shifts^
 
 
-def _fast_table() -> Array[UInt16, _FAST_COUNT]:
+def _fast_table() -> Array[UInt32, _FAST_COUNT]:
+    """Returns the symbol that each possible beginning stands for, and the next
+    one if its code is whole. They take 16 bits. Above those are the length of
+    both in 5 bits, their number, and the length of the first. An entry is 0 if
+    the code is longer."""
+    var firsts = _first_table()
+    var table = Array[UInt32, _FAST_COUNT](fill=0)
+    for i in range(_FAST_COUNT):
+        var symbol = Int(firsts[i] & 255)
+        var length = Int(firsts[i] >> 8)
+        if length == 0:
+            continue
+        var next = firsts[i << length & (_FAST_COUNT - 1)]
+        var both = length + Int(next >> 8)
+        table[i] = UInt32(length << 24 | 1 << 21 | length << 16 | symbol)
+        if next != 0 and both <= _FAST_BITS:
+            symbol |= Int(next & 255) << 8
+            table[i] = UInt32(length << 24 | 2 << 21 | both << 16 | symbol)
+    return table^
+
+
+def _first_table() -> Array[UInt16, _FAST_COUNT]:
     # The length above the symbol; 0 for a longer code.
     var lengths = _lengths()
     var table = Array[UInt16, _FAST_COUNT](fill=0)
@@ -158,6 +179,7 @@ def append_huffman(text: Span[UInt8, _], into: PointerTo[Buffer]):
         into[].append_octet(UInt8(filled & 255))
 
 
+@no_inline
 def decode_huffman(coded: Span[UInt8, _], into: PointerTo[Buffer]) -> Bool:
     """Decodes a string.
 
@@ -170,35 +192,76 @@ def decode_huffman(coded: Span[UInt8, _], into: PointerTo[Buffer]) -> Bool:
         False if the octets contain EOS, or if their end is no padding of at
         most seven ones.
     """
-    # No code is shorter than five bits.
-    var target = into[].reserve(len(coded) * 8 // 5 + 1)
+    # No code is shorter than five bits, and two octets are written at a time.
+    var target = into[].reserve((len(coded) * 13 >> 3) + 2)
     var count = 0
-    # The next bits are at the top; below `held` of them there are zeros.
+    # The next bits are at the top, and `held` of them count. Below those there
+    # are zeros, or bits that are loaded again.
     var bits: UInt64 = 0
     var held = 0
     var at = 0
     while True:
-        while held <= 56 and at < len(coded):
-            bits |= UInt64(coded.unsafe_get(at)) << UInt64(56 - held)
-            held += 8
-            at += 1
-        var entry = global_constant[_FAST]().unsafe_get(
-            Int(bits >> UInt64(64 - _FAST_BITS))
-        )
-        var length = Int(entry >> 8)
+        if at < len(coded):
+            bits |= _load(coded, at) >> UInt64(held)
+            var taken = min(len(coded) - at, (63 - held) >> 3)
+            at += taken
+            held += 8 * taken
+        var entry = _entry(bits)
+        while _length(entry) <= held and entry != 0:
+            target.unsafe_offset(count).unsafe_bitcast[UInt16]().unsafe_store[
+                alignment=1
+            ](UInt16(entry & 0xFFFF))
+            count += Int(entry >> 21 & 3)
+            bits <<= UInt64(_length(entry))
+            held -= _length(entry)
+            entry = _entry(bits)
+        if held < _LENGTH_MAX and at < len(coded):
+            continue
+        # A long code, or the first of two symbols.
+        var length = Int(entry >> 24)
         var symbol = Int(entry & 255)
-        if unlikely(length == 0):
+        if length == 0:
             length = _length_of_long(UInt32(bits >> 32))
             symbol = _symbol_of_long(UInt32(bits >> 32), length)
         if length > held:
             into[].advance(count)
             return held < 8 and bits == ~(UInt64.MAX >> UInt64(held))
-        if unlikely(symbol == _EOS):
+        if symbol == _EOS:
             return False
-        target[unsafe_offset=count] = UInt8(symbol)
+        target[unsafe_offset=count] = UInt8(symbol & 255)
         count += 1
         bits <<= UInt64(length)
         held -= length
+
+
+@always_inline
+def _entry(bits: UInt64) -> UInt32:
+    return global_constant[_FAST]().unsafe_get(
+        Int(bits >> UInt64(64 - _FAST_BITS))
+    )
+
+
+@always_inline
+def _length(entry: UInt32) -> Int:
+    return Int(entry >> 16 & 31)
+
+
+@always_inline
+def _load(octets: Span[UInt8, _], at: Int) -> UInt64:
+    """Returns the octets from an offset on, the first one at the top, and zeros
+    if fewer than eight follow."""
+    if len(octets) < 8:
+        var bits: UInt64 = 0
+        for i in range(at, len(octets)):
+            bits |= UInt64(octets.unsafe_get(i)) << UInt64(56 - 8 * (i - at))
+        return bits
+    var start = min(at, len(octets) - 8)
+    return byte_swap(
+        octets.unsafe_ptr()
+        .unsafe_offset(start)
+        .unsafe_bitcast[UInt64]()
+        .unsafe_load[alignment=1]()
+    ) << UInt64(8 * (at - start))
 
 
 @no_inline

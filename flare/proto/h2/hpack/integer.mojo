@@ -56,6 +56,7 @@ def _read_rest(
     raise HpackError("an integer is too long")
 
 
+@always_inline
 def append_integer(
     pattern: UInt8, prefix_bits: Int, value: Int, into: PointerTo[Buffer]
 ):
@@ -70,9 +71,13 @@ def append_integer(
     var most = (1 << prefix_bits) - 1
     if value < most:
         into[].append_octet(pattern | UInt8(value))
-        return
-    into[].append_octet(pattern | UInt8(most))
-    var rest = value - most
+    else:
+        into[].append_octet(pattern | UInt8(most))
+        _append_rest(value - most, into)
+
+
+@no_inline
+def _append_rest(var rest: Int, into: PointerTo[Buffer]):
     while rest >= 128:
         into[].append_octet(UInt8(rest & 127 | 128))
         rest >>= 7
