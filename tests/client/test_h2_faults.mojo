@@ -3,6 +3,7 @@
 from std.testing import assert_equal, assert_true
 
 from flare.http import ClientHttp2Config, ClientTimeouts
+from flare.proto.h2.frame import append_frame_header
 from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ms
 
@@ -69,6 +70,10 @@ def test_a_server_that_never_reads_is_given_up() raises:
 
 def test_both_ends_may_be_full() raises:
     on_each_backend(_both_full)
+
+
+def test_answers_to_a_server_that_does_not_read_are_bounded() raises:
+    on_each_backend(_unread_answers)
 
 
 def _unread() raises:
@@ -145,6 +150,27 @@ def _both_full() raises:
     assert_equal(peer.content_of(asked).byte_length(), text.byte_length())
     peer.data(asked.id, "", ends=True)
     assert_equal(upload^.join().byte_length(), 4 + 63 * 16_384)
+    peer.leave()
+
+
+def _unread_answers() raises:
+    var stand = H2Stand()
+    var warm = stand.ask("/warm")
+    var peer = stand.accept(window_octets=64 << 20)
+    peer.answer(peer.request())
+    require(warm^, "200 ok")
+    # The buffers of the kernel are full, so that all answers wait.
+    var text = String("0123456789abcdef") * (1 << 20)
+    var upload = stand.ask("/upload", "POST", text, deadline_ms=3_000)
+    var asked = peer.request()
+    var payload: List[UInt8] = [0, 1, 2, 3, 4, 5, 6, 7]
+    for _ in range(100_000):
+        append_frame_header(8, 6, 0, 0, peer.output())
+        peer.state[].output.append(Span(payload))
+    peer.flush()
+    # If it read them all, there would be too many without a use.
+    require(upload^, "client.timeout send")
+    peer.forget(asked)
     peer.leave()
 
 

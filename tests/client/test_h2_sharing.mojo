@@ -1,13 +1,21 @@
 """Tests how exchanges share a connection of HTTP/2."""
 
+from std.memory import ArcPointer
 from std.testing import assert_equal, assert_true
 
+from flare.http import ClientConfig, ClientTimeouts, HttpClient, Proxy
+from flare.net import SocketAddr
 from flare.runtime.task import JoinHandle
 from flare.runtime.wait import sleep
+from flare.tcp import TcpListener
 
 from tests.client.h2_stand import Asked, H2Stand, require
 from tests.proto_h2.machine_scene import number
 from tests.tcp.loops import on_each_backend
+
+
+def test_prior_knowledge_holds_for_hosts_without_a_proxy() raises:
+    on_each_backend(_direct)
 
 
 def test_exchanges_share_a_connection() raises:
@@ -68,6 +76,40 @@ def test_a_connection_ages() raises:
 
 def test_while_the_first_connection_is_opened_no_other_is() raises:
     on_each_backend(_waiting_for_the_first)
+
+
+def _direct() raises:
+    var stand = H2Stand()
+    var url = String("http://127.0.0.1:", stand.listener.local_address().port)
+    var proxy = TcpListener.bind(SocketAddr.localhost(0))
+    for is_direct in [True, False]:
+        var config = ClientConfig(
+            http2_prior_knowledge=True,
+            timeouts=ClientTimeouts(total_ms=10_000),
+        )
+        config.proxies.http = Proxy(
+            Proxy.HTTP, "127.0.0.1", proxy.local_address().port
+        )
+        if is_direct:
+            config.proxies.direct = ["127.0.0.1"]
+        stand.client = ArcPointer(HttpClient(url, config=config^))
+        var asked = stand.ask("/a")
+        if is_direct:
+            var peer = stand.accept()
+            peer.answer(peer.request())
+            require(asked^, "200 ok")
+            peer.leave()
+            continue
+        # A proxy speaks HTTP/1.1.
+        var stream = proxy.accept()
+        var head = List[UInt8](length=4096, fill=0)
+        var count = stream.read(Span(head))
+        var text = StringSlice(unsafe_from_utf8=Span(head)[:count])
+        assert_true(text.startswith(String("GET ", url, "/a HTTP/1.1")))
+        stream.write_all(
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".as_bytes()
+        )
+        require(asked^, "200 ok")
 
 
 def _shared() raises:

@@ -15,6 +15,8 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
+from tests.server.h2_talk import H2Talk
+
 comptime _CROWD = 500
 comptime _KEPT = 32
 
@@ -77,6 +79,49 @@ def test_stream_kept_beyond_its_end_is_refused_after_trimming() raises:
     _end(server^)
 
 
+def test_slots_of_streams_are_given_back_once_a_crowd_has_gone() raises:
+    var server = _server()
+    var client = H2Talk(server.connect())
+    for row in [(100, 0), (5, 8), (100, 0)]:
+        for _ in range(row[0]):
+            client.ask("/sum")
+        client.talk()
+        server.settle()
+        client.talk()
+        assert_true(_slots(server) >= row[0])
+        server.advance(200)
+        client.talk()
+        assert_equal(client.answered, row[0])
+        client.answered = 0
+        server.advance(5_000)
+        client.talk()
+        # A table of eight slots stays.
+        assert_equal(_slots(server), row[1])
+    client.peer.close()
+    server.settle()
+    _ = client^
+    _end(server^)
+
+
+def test_slots_of_streams_that_are_open_stay() raises:
+    var server = _server()
+    var client = H2Talk(server.connect())
+    for _ in range(40):
+        client.ask("/late")
+    client.talk()
+    server.advance(5_000)
+    client.talk()
+    assert_equal(client.answered, 0)
+    assert_true(_slots(server) >= 40)
+    server.advance(20_000)
+    client.talk()
+    assert_equal(client.answered, 40)
+    client.peer.close()
+    server.settle()
+    _ = client^
+    _end(server^)
+
+
 struct _Memory(Movable):
     var kept: Optional[ResponseStream]
 
@@ -93,6 +138,8 @@ struct _Handler(Handler):
             var count = len(req.body.octets())
             sleep(100)
             return ok(String(count, " ", len(req.body.trailers())))
+        if req.path == "/late":
+            sleep(20_000)
         if req.path == "/large":
             return ok(List[UInt8](length=200_000, fill=120))
         if req.path == "/keep":
@@ -146,6 +193,16 @@ def _serve_crowd(server: TestServer[_Handler]) raises:
         peer.close()
     server.settle()
     assert_equal(server.worker.state[].connections.lent(), 0)
+
+
+def _slots(server: TestServer[_Handler]) raises -> Int:
+    """Returns how many slots the only connection has for its streams."""
+    ref connections = server.worker.state[].connections
+    for handle in connections.handles():
+        var c = connections.find(handle)
+        if c:
+            return c.value()[].h2.value()[].state.streams.slots()
+    raise Error("there is no connection")
 
 
 def _server() -> TestServer[_Handler]:
