@@ -133,6 +133,7 @@ grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null ||
     command -v chromium >/dev/null 2>&1 ||
     missing="$missing chromium-headless-shell"
 command -v h2o >/dev/null 2>&1 || missing="$missing h2o"
+command -v nghttp >/dev/null 2>&1 || missing="$missing nghttp2-client"
 command -v nghttpd >/dev/null 2>&1 || missing="$missing nghttp2-server"
 command -v nghttpx >/dev/null 2>&1 || missing="$missing nghttp2-proxy"
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"

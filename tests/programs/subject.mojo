@@ -72,6 +72,7 @@ for (let i = 0; i < 20; i++) {
 document.body.textContent = [
   octets.length, wrong, users, ask("POST", "/upload", "x".repeat(300000)),
   ask("GET", "/tls"), isSecureContext,
+  performance.getEntriesByType("navigation")[0].nextHopProtocol,
 ].join(" ");
 </script>"""
 

@@ -69,6 +69,10 @@ struct SubjectOptions(Movable):
         tls.identities.append(identity(folder, "other"))
         if self.handshake_timeout_ms:
             tls.handshake_timeout_ms = self.handshake_timeout_ms.value()
+        if self.protocols == HttpProtocols.HTTP1:
+            tls.application_protocols = ["http/1.1"]
+        elif self.protocols == HttpProtocols.HTTP2:
+            tls.application_protocols = ["h2"]
         if self.asks_clients:
             tls.client_authorities.append(Pem(path=String(folder, "/ca.pem")))
             tls.client_certificate_is_optional = True

@@ -42,8 +42,11 @@ SUITES_1_3 = {
 }
 REFUSED = {"is_tls_version_supported": False, "accepted": set()}
 # What its program writes: octets that came, those that are wrong, answers that
-# are right, octets that were sent, and what was agreed on.
-PAGE = r"^1048576 0 20 300000 TLSv1\.3\s(TLS_\w+)\slocalhost\s-\s\w+ true$"
+# are right, octets that were sent, what was agreed on, and the protocol.
+PAGE = (
+    r"^1048576 0 20 300000 TLSv1\.3\s(TLS_\w+)\slocalhost\s-\s\w+ true"
+    r" (h2|http/1\.1)$"
+)
 
 
 def setUpModule():
@@ -222,9 +225,12 @@ def key_digest(name):
 )
 class Browser(unittest.TestCase):
     def test_a_page_loads_and_its_program_asks_on(self):
-        for backend in BACKENDS:
-            with self.subTest(backend):
-                subject = Subject(backend, secure=True)
+        for backend, options, protocol in (
+            *((backend, (), "h2") for backend in BACKENDS),
+            ("epoll", ("--http1",), "http/1.1"),
+        ):
+            with self.subTest(backend, protocol=protocol):
+                subject = Subject(backend, *options, secure=True)
                 self.addCleanup(subject.stop)
                 before = subject.statistics()
                 found = browse(
@@ -235,6 +241,7 @@ class Browser(unittest.TestCase):
                 text = re.search(r"<body>(.*)</body>", found, re.DOTALL)
                 self.assertIsNotNone(text, found)
                 self.assertRegex(text[1], PAGE)
+                self.assertEqual(text[1].split()[-1], protocol)
                 after = subject.statistics()
                 count = {x: after[x] - before[x] for x in after}
                 # One is that of the second look at the counters.

@@ -1,6 +1,7 @@
 """Asks the real server over HTTP/2, with and without TLS, on both backends."""
 
 import os
+import ssl
 import sys
 import time
 import unittest
@@ -287,6 +288,9 @@ class OnlyHttp1:
 
     def test_the_preface_is_refused(self):
         if self.transport == "tls":
+            with self.assertRaises(ssl.SSLError) as caught:
+                H2Client(self.subject)
+            self.assertIn("no application protocol", str(caught.exception))
             return
         with self.subject.connect() as client:
             client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
