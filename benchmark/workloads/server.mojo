@@ -214,12 +214,15 @@ def main() raises:
     var workers = 1
     var supervise = False
     var port = 0
+    var host = String("127.0.0.1")
     var certificates = Optional[String](None)
     var upstream = Optional[String](None)
     var options = argv()
     for i in range(1, len(options) - 1, 2):
         if options[i] == "--port":
             port = Int(options[i + 1])
+        elif options[i] == "--at":
+            host = String(options[i + 1])
         elif options[i] == "--backend":
             config.backend = _backend(options[i + 1])
         elif options[i] == "--tls":
@@ -236,7 +239,7 @@ def main() raises:
             raise Error("unknown option ", options[i])
     if len(options) % 2 == 0:
         raise Error("no value for ", options[len(options) - 1])
-    var address = SocketAddr.localhost(UInt16(port))
+    var address = SocketAddr.parse(String(host, ":", port))
     var server: HttpServer
     if certificates:
         var path = String(certificates.value(), "/server")

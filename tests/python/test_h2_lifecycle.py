@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 import zlib
 from pathlib import Path
@@ -16,7 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.h2_client import H2Client  # noqa: E402
-from loopback.h2_traffic import LAST_ID, Request, Traffic  # noqa: E402
+from loopback.h2_traffic import (  # noqa: E402
+    LAST_ID,
+    Request,
+    Traffic,
+)
 from loopback.secure_socket import certificates  # noqa: E402
 from loopback.subject import (  # noqa: E402
     ROOT,
@@ -39,6 +44,7 @@ REQUESTS = (
 )
 PLACES = (Request("/"), Request("/delay/30"))
 EXIT_SECONDS_MAX = 8
+PRIORITY = 2
 
 
 def setUpModule():
@@ -111,6 +117,51 @@ class Stop(Case):
 
     def test_many_streams_of_one_connection_lose_nothing(self):
         self.stop(returns=False, threads=1, in_flight=128)
+
+    def test_clients_that_wait_to_be_accepted_are_told_too(self):
+        subject = self.start()
+        with subject.connect() as holder:
+            holder.send(b"GET /busy/300 HTTP/1.1\r\nHost: a\r\n\r\n")
+            # Their connections wait while the worker is busy.
+            time.sleep(0.1)
+            traffic = Traffic(
+                subject.place, REQUESTS, secure=subject.secure, returns=False
+            )
+            self.addCleanup(traffic.end)
+            time.sleep(0.1)
+            subject.process.terminate()
+            self.assertEqual(holder.answer().body, b"busy")
+        self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
+        self.expect_no_loss(traffic)
+        self.assertEqual(len(traffic.ends), 4)
+        for goaways in traffic.ends:
+            self.assertEqual(goaways[0][0], LAST_ID)
+
+    def test_octets_that_still_come_do_not_reset_the_last_answers(self):
+        # The one has no stream any more, and the other ends with its last one.
+        for first, seconds in (("/", 0.3), ("/delay/1500", 1.2)):
+            with self.subTest(first):
+                self.go_on_sending(first, seconds)
+
+    def go_on_sending(self, first, seconds):
+        subject = self.start()
+        client = H2Client(subject, kernel_octets=8192)
+        self.addCleanup(client.close)
+        streams = [client.begin("GET", first)]
+        client.ping()
+        subject.process.terminate()
+        if seconds > 1:
+            # Later than a client may begin streams that does not read.
+            time.sleep(seconds)
+        streams.append(client.begin("GET", "/big/100000"))
+        # The answer is in the kernel of the server, which ends the connection.
+        for _ in range(40):
+            client.raw(PRIORITY, 0, streams[0], b"\0\0\0\0\x10")
+            time.sleep(0.02)
+        bodies = [len(client.answer(stream).body) for stream in streams]
+        self.assertEqual(bodies[1], 100_000)
+        client.close()
+        self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
 
 
 class Reload(Case):

@@ -37,16 +37,32 @@ def frame(kind, flags, stream, payload=b""):
     return HEAD.pack(length >> 8, length & 255, kind, flags, stream) + payload
 
 
+def request_block(path, has_content=False):
+    """Gives the field block of a GET or a POST, which enters no table."""
+    path = path.encode()
+    # :method, :scheme http, :authority a, :path.
+    method = b"\x83" if has_content else b"\x82"
+    return method + b"\x86\x01\x01a\x04" + bytes([len(path)]) + path
+
+
+def frames_in(octets):
+    """Gives the whole frames in octets, and the octets after them."""
+    found, at = [], 0
+    while len(octets) - at >= HEAD.size:
+        high, low, kind, flags, number = HEAD.unpack_from(octets, at)
+        end = at + HEAD.size + (high << 8) + low
+        if end > len(octets):
+            break
+        found.append((kind, flags, number, octets[at + HEAD.size : end]))
+        at = end
+    return found, octets[at:]
+
+
 class Request:
     """Is what is asked for again and again."""
 
     def __init__(self, path, body=None, content=()):
-        path = path.encode()
-        # :method, :scheme http, :authority a; none of it enters a table.
-        method = b"\x83" if content else b"\x82"
-        self.block = (
-            method + b"\x86\x01\x01a\x04" + bytes([len(path)]) + path
-        )
+        self.block = request_block(path, has_content=bool(content))
         # What must come back; anything where it is None.
         self.body = body
         self.content = tuple(content)
@@ -149,19 +165,8 @@ class Connection:
                 yield frame(DATA, flags, number, piece)
 
     def _take(self, octets):
-        self.received += octets
-        answer, at = b"", 0
-        while len(self.received) - at >= HEAD.size:
-            high, low, kind, flags, number = HEAD.unpack_from(
-                self.received, at
-            )
-            end = at + HEAD.size + (high << 8) + low
-            if end > len(self.received):
-                break
-            payload = self.received[at + HEAD.size : end]
-            at = end
-            answer += self._take_frame(kind, flags, number, payload)
-        self.received = self.received[at:]
+        frames, self.received = frames_in(self.received + octets)
+        answer = b"".join(self._take_frame(*each) for each in frames)
         if answer:
             self.socket.sendall(answer)
 
