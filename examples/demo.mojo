@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B] [--files DIR] [--tls-port N --certificate FILE --key FILE]
+# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B] [--files DIR] [--tls-port N [--certificate FILE --key FILE]]
 """Serves a few routes to try a client or a load generator on."""
 
 from std.sys import argv
@@ -14,8 +14,7 @@ comptime PIECE_OCTETS = 64 * 1024
 comptime CHAT_PAGE = """<!doctype html>
 <meta charset="utf-8"><title>Chat</title>
 <form><input name="text" autofocus autocomplete="off"><button>Send</button></form>
-<ol></ol>
-<script>
+<ol></ol><script>
 const room = location.hash.slice(1) || "lobby";
 const list = document.querySelector("ol"), form = document.querySelector("form");
 const address = new URL("/chat/" + encodeURIComponent(room), location.href);
@@ -111,9 +110,7 @@ def main() raises:
     var port = Int(given.pop("--port", "8080"))
     var workers, files = given.pop("--workers", "1"), given.pop("--files", "")
     var tls_port = Int(given.pop("--tls-port", "-1"))
-    var certificate, key = given.pop("--certificate", ""), given.pop(
-        "--key", ""
-    )
+    var pem, key = given.pop("--certificate", ""), given.pop("--key", "")
     var name = given.pop("--backend", "")
     var backend = BackendKind.AUTOMATIC
     if name:
@@ -143,8 +140,11 @@ def main() raises:
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
     )
     if tls_port >= 0:
-        server.listen_tls(
-            SocketAddr.any_v4(UInt16(tls_port)),
-            TlsServerConfig(TlsIdentity.files(certificate, key)),
-        )
+        if not pem:
+            print("self-signed certificate, for localhost", flush=True)
+        var tls = TlsIdentity.files(
+            pem, key
+        ) if pem else TlsIdentity.self_signed()
+        var at = SocketAddr.any_v4(UInt16(tls_port))
+        server.listen_tls(at, TlsServerConfig(tls^))
     server.serve(router^, num_workers=Int(workers))

@@ -65,12 +65,7 @@ struct Certificate(TrivialRegisterPassable):
             "X509_get_subject_name",
             def(Erased) thin abi("C") -> OptionalErased,
         ]()(self.address)
-        var method = self.library.function[
-            "BIO_s_mem", def() thin abi("C") -> Erased
-        ]()()
-        var bio = self.library.function[
-            "BIO_new", def(Erased) thin abi("C") -> OptionalErased
-        ]()(method)
+        var bio = memory_bio(self.library)
         if not bio:
             return None
         var octets = Optional[List[UInt8]](None)
@@ -80,8 +75,8 @@ struct Certificate(TrivialRegisterPassable):
                 def(Erased, Erased, c_int, UInt64) thin abi("C") -> c_int,
             ]()(bio.value(), name.value(), c_int(0), _NAME_FLAGS)
             if written >= 0:
-                octets = _read_all(self.library, bio.value())
-        _close(self.library, bio.value())
+                octets = read_bio(self.library, bio.value())
+        close_bio(self.library, bio.value())
         return octets^
 
 
@@ -113,7 +108,7 @@ def read_certificates(
         if not found:
             break
         certificates.append(Certificate(library, found.value()))
-    _close(library, bio.value())
+    close_bio(library, bio.value())
     var last = Int(
         library.function[
             "ERR_peek_last_error", def() thin abi("C") -> UInt64
@@ -146,7 +141,7 @@ def read_key(library: OpenSsl, pem: Span[UInt8, _]) -> OptionalErased:
             Erased, OptionalErased, _PasswordFunction, OptionalErased
         ) thin abi("C") -> OptionalErased,
     ]()(bio.value(), None, _no_password, None)
-    _close(library, bio.value())
+    close_bio(library, bio.value())
     library.clear_errors()
     return key
 
@@ -161,22 +156,34 @@ def free_key(library: OpenSsl, key: Erased):
     library.function["EVP_PKEY_free", def(Erased) thin abi("C") -> None]()(key)
 
 
-@no_inline
-def _open(library: OpenSsl, octets: Span[UInt8, _]) -> OptionalErased:
-    if len(octets) == 0:
-        return None
+def memory_bio(library: OpenSsl) -> OptionalErased:
+    """Creates a BIO in memory.
+
+    Args:
+        library: The library.
+
+    Returns:
+        The BIO, which the caller closes; none if memory runs out.
+    """
+    var method = library.function[
+        "BIO_s_mem", def() thin abi("C") -> Erased
+    ]()()
     return library.function[
-        "BIO_new_mem_buf", def(InOctets, c_int) thin abi("C") -> OptionalErased
-    ]()(
-        octets.unsafe_ptr()
-        .unsafe_mut_cast[False]()
-        .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
-        c_int(len(octets)),
-    )
+        "BIO_new", def(Erased) thin abi("C") -> OptionalErased
+    ]()(method)
 
 
 @no_inline
-def _read_all(library: OpenSsl, bio: Erased) -> List[UInt8]:
+def read_bio(library: OpenSsl, bio: Erased) -> List[UInt8]:
+    """Reads all octets of a BIO.
+
+    Args:
+        library: The library.
+        bio: The BIO.
+
+    Returns:
+        The octets.
+    """
     var octets = List[UInt8]()
     var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
     while True:
@@ -192,8 +199,28 @@ def _read_all(library: OpenSsl, bio: Erased) -> List[UInt8]:
         octets.extend(Span(piece)[: Int(count)])
 
 
-def _close(library: OpenSsl, bio: Erased):
+def close_bio(library: OpenSsl, bio: Erased):
+    """Frees a BIO.
+
+    Args:
+        library: The library.
+        bio: The BIO.
+    """
     _ = library.function["BIO_free", def(Erased) thin abi("C") -> c_int]()(bio)
+
+
+@no_inline
+def _open(library: OpenSsl, octets: Span[UInt8, _]) -> OptionalErased:
+    if len(octets) == 0:
+        return None
+    return library.function[
+        "BIO_new_mem_buf", def(InOctets, c_int) thin abi("C") -> OptionalErased
+    ]()(
+        octets.unsafe_ptr()
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
+        c_int(len(octets)),
+    )
 
 
 def _no_password(

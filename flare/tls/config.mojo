@@ -1,6 +1,7 @@
 """Configures TLS. Every default is the safe choice."""
 
 from .pem import Pem
+from .self_signed import LOCAL_NAMES, self_signed_texts
 
 comptime HANDSHAKE_TIMEOUT_MS = 10_000
 """The default limit of a handshake."""
@@ -54,6 +55,45 @@ struct TlsIdentity(Copyable, Movable):
             The identity.
         """
         return Self(Pem(path=certificates), Pem(path=key))
+
+    @staticmethod
+    def self_signed() raises -> Self:
+        """Creates an identity for development only: for `localhost`,
+        `127.0.0.1` and `::1`, on a key that is made anew.
+
+        No client trusts it, unless it is told to trust this certificate or to
+        skip verification. It exists in memory only, so each start makes
+        another one.
+
+        Returns:
+            The identity, valid for 30 days. `certificates` and `key` hold the
+            text.
+
+        Raises:
+            Error: `tls.no_library load` or `tls.other configure`.
+        """
+        var names = List[String]()
+        comptime for i in range(len(LOCAL_NAMES)):
+            names.append(String(comptime (LOCAL_NAMES[i])))
+        return Self.self_signed(names)
+
+    @staticmethod
+    def self_signed(names: List[String]) raises -> Self:
+        """Creates an identity for development only, as without names.
+
+        Args:
+            names: The host names and addresses that the certificate is for; 1
+                to 100. A host name is ASCII, without a wildcard.
+
+        Returns:
+            The identity, valid for 30 days.
+
+        Raises:
+            Error: `tls.bad_name configure`, `tls.no_library load` or
+                `tls.other configure`.
+        """
+        var texts = self_signed_texts(names)
+        return Self(Pem(text=texts[0]), Pem(text=texts[1]))
 
 
 struct TlsConfig(Copyable, Movable):

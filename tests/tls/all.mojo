@@ -7,6 +7,7 @@ from tests.tls import (
     test_config,
     test_error,
     test_machine,
+    test_self_signed,
     test_stream,
     test_verification,
 )
@@ -28,6 +29,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_machine.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_self_signed.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

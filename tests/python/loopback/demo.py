@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import threading
 
@@ -34,7 +35,9 @@ class Demo:
             self.kill()
             line += self.process.stderr.read()
             raise RuntimeError(f"the server did not start: {line}")
-        self.port = int(line.split(",")[0].rsplit(":", 1)[1])
+        # With TLS, the last port is that of TLS.
+        ports = [int(x) for x in re.findall(r":(\d+)", line.split(",")[0])]
+        self.plain_port, self.port = ports[0], ports[-1]
         self.host = f"127.0.0.1:{self.port}"
         self.log = []
         # A full pipe would stop it.
