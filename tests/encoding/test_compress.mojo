@@ -19,140 +19,162 @@ from tests.encoding.support import mixed_octets, same
 
 
 def test_what_is_accepted_is_sent_compressed() raises:
-    var client = _client()
-    var plain = client.get("/text")
-    assert_equal(_described(plain), "200 - Accept-Encoding")
-    for name in ["gzip", "br", "zstd"]:
-        for path in ["/text", "/long", "/stream", "/string"]:
-            var response = _get(client, path, name)
-            assert_equal(
-                _described(response), String("200 ", name, " Accept-Encoding")
-            )
-            var content = decode_content(response.body.octets(), name)
-            var original = client.get(path)
-            assert_true(
-                same(Span(content), original.body.octets()), String(path, name)
-            )
-            assert_true(len(response.body) < len(original.body), path)
+    for http2 in [False, True]:
+        var client = _client(http2)
+        var plain = client.get("/text")
+        assert_equal(_described(plain), "200 - Accept-Encoding")
+        for name in ["gzip", "br", "zstd"]:
+            for path in ["/text", "/long", "/stream", "/string"]:
+                var response = _get(client, path, name)
+                assert_equal(
+                    _described(response),
+                    String("200 ", name, " Accept-Encoding"),
+                )
+                var content = decode_content(response.body.octets(), name)
+                var original = client.get(path)
+                assert_true(
+                    same(Span(content), original.body.octets()),
+                    String(path, name),
+                )
+                assert_true(len(response.body) < len(original.body), path)
 
 
 def test_a_client_that_accepts_no_coding_gets_the_content_as_it_is() raises:
-    var client = _client()
-    for accepted in ["deflate", "identity", "gzip;q=0", "identity;q=0", ""]:
-        for path in ["/text", "/long", "/stream"]:
-            var response = _get(client, path, accepted)
-            assert_equal(_described(response), "200 - Accept-Encoding")
-            assert_true(
-                same(response.body.octets(), client.get(path).body.octets())
-            )
+    for http2 in [False, True]:
+        var client = _client(http2)
+        for accepted in ["deflate", "identity", "gzip;q=0", "identity;q=0", ""]:
+            for path in ["/text", "/long", "/stream"]:
+                var response = _get(client, path, accepted)
+                assert_equal(_described(response), "200 - Accept-Encoding")
+                assert_true(
+                    same(response.body.octets(), client.get(path).body.octets())
+                )
 
 
 def test_what_must_stay_as_it_is_does() raises:
-    var client = _client()
-    for path in [
-        "/png",
-        "/untyped",
-        "/short",
-        "/short-stream",
-        "/coded",
-        "/no-transform",
-        "/digest",
-        "/digest-behind",
-        "/ranged",
-        "/204",
-        "/206",
-    ]:
-        var response = _get(client, path, "gzip, br, zstd")
-        var original = client.get(path)
-        assert_equal(_described(response), _described(original), path)
-        assert_true(same(response.body.octets(), original.body.octets()), path)
-        var etag = response.headers.get("ETag")
-        assert_equal(
-            String(etag.value()) if etag else String(), '"strong"', path
-        )
+    for http2 in [False, True]:
+        var client = _client(http2)
+        for path in [
+            "/png",
+            "/untyped",
+            "/short",
+            "/short-stream",
+            "/coded",
+            "/no-transform",
+            "/digest",
+            "/digest-behind",
+            "/ranged",
+            "/204",
+            "/206",
+        ]:
+            var response = _get(client, path, "gzip, br, zstd")
+            var original = client.get(path)
+            assert_equal(_described(response), _described(original), path)
+            assert_true(
+                same(response.body.octets(), original.body.octets()), path
+            )
+            var etag = response.headers.get("ETag")
+            assert_equal(
+                String(etag.value()) if etag else String(), '"strong"', path
+            )
 
 
 def test_content_that_gets_no_smaller_stays_as_it_is() raises:
-    var response = _get(_client(), "/noise", "gzip")
-    assert_equal(_described(response), "200 - Accept-Encoding")
-    assert_equal(len(response.body), 2000)
+    for http2 in [False, True]:
+        var response = _get(_client(http2), "/noise", "gzip")
+        assert_equal(_described(response), "200 - Accept-Encoding")
+        assert_equal(len(response.body), 2000)
 
 
 def test_fields_that_speak_of_the_octets_are_mended() raises:
-    var response = _get(_client(), "/text", "gzip")
-    assert_equal(response.headers.get("ETag").value(), 'W/"strong"')
-    for name in ["Content-Length", "Accept-Ranges"]:
-        assert_true(not response.headers.contains(name), name)
-    response = _get(_client(), "/weak", "gzip")
-    assert_equal(response.headers.get("ETag").value(), 'W/"weak"')
+    for http2 in [False, True]:
+        var response = _get(_client(http2), "/text", "gzip")
+        assert_equal(response.headers.get("ETag").value(), 'W/"strong"')
+        assert_true(not response.headers.contains("Accept-Ranges"))
+        # A client gets the length of the octets; a handler's is dropped.
+        var length = response.headers.get("Content-Length")
+        assert_equal(
+            String(length.value()) if length else "",
+            String(len(response.body)) if http2 else "",
+        )
+        response = _get(_client(http2), "/weak", "gzip")
+        assert_equal(response.headers.get("ETag").value(), 'W/"weak"')
 
 
 def test_vary_is_said_once() raises:
-    var rows: List[Tuple[String, String]] = [
-        ("/vary", "Origin, Accept-Encoding"),
-        ("/vary-all", "*"),
-        ("/vary-other", "Origin; Accept-Encoding"),
-    ]
-    for row in rows:
-        var response = _get(_client(), row[0], "gzip")
-        assert_equal(_described(response), String("200 gzip ", row[1]), row[0])
+    for http2 in [False, True]:
+        var rows: List[Tuple[String, String]] = [
+            ("/vary", "Origin, Accept-Encoding"),
+            ("/vary-all", "*"),
+            ("/vary-other", "Origin; Accept-Encoding"),
+        ]
+        for row in rows:
+            var response = _get(_client(http2), row[0], "gzip")
+            assert_equal(
+                _described(response), String("200 gzip ", row[1]), row[0]
+            )
 
 
 def test_304_has_the_fields_of_the_200() raises:
-    var response = _get(_client(), "/304", "gzip")
-    assert_equal(_described(response), "304 - Accept-Encoding")
-    assert_equal(response.headers.get("ETag").value(), 'W/"strong"')
-    response = _client().get("/304")
-    assert_equal(_described(response), "304 - Accept-Encoding")
-    assert_equal(response.headers.get("ETag").value(), '"strong"')
+    for http2 in [False, True]:
+        var response = _get(_client(http2), "/304", "gzip")
+        assert_equal(_described(response), "304 - Accept-Encoding")
+        assert_equal(response.headers.get("ETag").value(), 'W/"strong"')
+        response = _client(http2).get("/304")
+        assert_equal(_described(response), "304 - Accept-Encoding")
+        assert_equal(response.headers.get("ETag").value(), '"strong"')
 
 
 def test_304_keeps_the_etag_that_its_client_shows() raises:
-    var rows: List[Tuple[String, String]] = [
-        ('"strong"', '"strong"'),
-        ('"other", "strong"', '"strong"'),
-        ('W/"strong"', 'W/"strong"'),
-        ('"other"', 'W/"strong"'),
-    ]
-    for row in rows:
-        var headers = HeaderMap()
-        headers.set("Accept-Encoding", "gzip")
-        headers.set("If-None-Match", row[0])
-        var response = _client().get("/304", headers)
-        assert_equal(response.headers.get("ETag").value(), row[1], row[0])
+    for http2 in [False, True]:
+        var rows: List[Tuple[String, String]] = [
+            ('"strong"', '"strong"'),
+            ('"other", "strong"', '"strong"'),
+            ('W/"strong"', 'W/"strong"'),
+            ('"other"', 'W/"strong"'),
+        ]
+        for row in rows:
+            var headers = HeaderMap()
+            headers.set("Accept-Encoding", "gzip")
+            headers.set("If-None-Match", row[0])
+            var response = _client(http2).get("/304", headers)
+            assert_equal(response.headers.get("ETag").value(), row[1], row[0])
 
 
 def test_head_has_the_fields_of_get_but_no_length() raises:
-    var client = _client()
-    for path in ["/text", "/long", "/stream"]:
-        var headers = HeaderMap()
-        headers.set("Accept-Encoding", "gzip")
-        var response = client.request("HEAD", path, headers=headers)
-        assert_equal(_described(response), "200 gzip Accept-Encoding")
-        assert_equal(len(response.body), 0)
-        assert_true(not response.headers.contains("Content-Length"))
+    for http2 in [False, True]:
+        var client = _client(http2)
+        for path in ["/text", "/long", "/stream"]:
+            var headers = HeaderMap()
+            headers.set("Accept-Encoding", "gzip")
+            var response = client.request("HEAD", path, headers=headers)
+            assert_equal(_described(response), "200 gzip Accept-Encoding")
+            assert_equal(len(response.body), 0)
+            assert_true(not response.headers.contains("Content-Length"))
 
 
 def test_each_write_of_a_stream_can_be_read_at_once() raises:
-    for name in ["gzip", "br", "zstd"]:
-        var response = _get(_client(), "/breaks-off", name)
-        # What a TestClient gets of a stream that fails is an error; so this
-        # one ends early, and what it has flushed is there.
-        assert_equal(
-            String(
-                StringSlice(
-                    unsafe_from_utf8=Span(
-                        decode_content(response.body.octets(), name)
+    for http2 in [False, True]:
+        for name in ["gzip", "br", "zstd"]:
+            var response = _get(_client(http2), "/breaks-off", name)
+            # What a TestClient gets of a stream that fails is an error; so this
+            # one ends early, and what it has flushed is there.
+            assert_equal(
+                String(
+                    StringSlice(
+                        unsafe_from_utf8=Span(
+                            decode_content(response.body.octets(), name)
+                        )
                     )
-                )
-            ),
-            "first second ",
-        )
+                ),
+                "first second ",
+            )
 
 
 def test_a_stream_that_fails_breaks_off() raises:
-    with assert_raises(contains="http.broken_off"):
-        _ = _get(_client(), "/fails", "gzip")
+    for http2 in [False, True]:
+        with assert_raises(contains="http.broken_off"):
+            _ = _get(_client(http2), "/fails", "gzip")
 
 
 def test_a_configuration_that_cannot_work_is_refused() raises:
@@ -172,30 +194,31 @@ def test_a_configuration_that_cannot_work_is_refused() raises:
 
 
 def test_brotli_does_less_work_for_up_to_16_kib_unless_a_level_is_set() raises:
-    # One encoder is kept: the lengths take turns.
-    var short, long = 16 * 1024, 16 * 1024 + 1
-    var rows: List[Tuple[Optional[Int], Int, Int]] = [
-        (Optional[Int](None), short, EncodingLevel.BROTLI_SHORT),
-        (Optional[Int](None), long, EncodingLevel.BROTLI),
-        (Optional[Int](None), short, EncodingLevel.BROTLI_SHORT),
-        (Optional[Int](5), short, 5),
-        (Optional[Int](5), long, 5),
-    ]
-    var client = _client()
-    var fixed = TestClient(
-        Compress(_Inner(), CompressionConfig(brotli_level=5))
-    )
-    for row in rows:
-        var path = String("/sized/", row[1])
-        var found: Response
-        if row[0]:
-            found = _get(fixed, path, "br")
-        else:
-            found = _get(client, path, "br")
-        var wanted = compress(
-            _sized(row[1]), ContentCoding.BROTLI, level=row[2]
+    for http2 in [False, True]:
+        # One encoder is kept: the lengths take turns.
+        var short, long = 16 * 1024, 16 * 1024 + 1
+        var rows: List[Tuple[Optional[Int], Int, Int]] = [
+            (Optional[Int](None), short, EncodingLevel.BROTLI_SHORT),
+            (Optional[Int](None), long, EncodingLevel.BROTLI),
+            (Optional[Int](None), short, EncodingLevel.BROTLI_SHORT),
+            (Optional[Int](5), short, 5),
+            (Optional[Int](5), long, 5),
+        ]
+        var client = _client(http2)
+        var fixed = TestClient(
+            Compress(_Inner(), CompressionConfig(brotli_level=5)), http2=http2
         )
-        assert_true(same(found.body.octets(), Span(wanted)), path)
+        for row in rows:
+            var path = String("/sized/", row[1])
+            var found: Response
+            if row[0]:
+                found = _get(fixed, path, "br")
+            else:
+                found = _get(client, path, "br")
+            var wanted = compress(
+                _sized(row[1]), ContentCoding.BROTLI, level=row[2]
+            )
+            assert_true(same(found.body.octets(), Span(wanted)), path)
 
 
 def test_types_are_compared_without_parameters_and_case() raises:
@@ -216,8 +239,8 @@ def test_types_are_compared_without_parameters_and_case() raises:
     assert_true(config.allows_type("text/event-stream;charset=utf-8"))
 
 
-def _client() raises -> TestClient[Compress[_Inner]]:
-    return TestClient(Compress(_Inner()))
+def _client(http2: Bool) raises -> TestClient[Compress[_Inner]]:
+    return TestClient(Compress(_Inner()), http2=http2)
 
 
 def _get(

@@ -33,12 +33,15 @@ from flare.testing import TestClient
 
 
 def test_cookies_of_a_request_are_read() raises:
-    var client = TestClient(_cookies)
-    assert_equal(client.get("/").text(), "none;")
-    var headers = HeaderMap()
-    headers.append("Cookie", "a=1; session=x y; a=2")
-    headers.append("Cookie", "b")
-    assert_equal(client.get("/", headers).text(), "x y;a=1 session=x y a=2 =b ")
+    for http2 in [False, True]:
+        var client = TestClient(_cookies, http2=http2)
+        assert_equal(client.get("/").text(), "none;")
+        var headers = HeaderMap()
+        headers.append("Cookie", "a=1; session=x y; a=2")
+        headers.append("Cookie", "b")
+        assert_equal(
+            client.get("/", headers).text(), "x y;a=1 session=x y a=2 =b "
+        )
 
 
 def test_cookies_of_a_response_are_written() raises:
@@ -85,81 +88,90 @@ def test_a_jar_keeps_what_belongs_to_a_server() raises:
 
 
 def test_forms_are_read() raises:
-    var router = Router()
-    router.post("/plain", _plain)
-    router.post[_typed]("/typed")
-    router.post[_fields]("/fields")
-    var client = TestClient(router^)
-    var typed = HeaderMap()
-    typed.append("Content-Type", "Application/X-WWW-Form-URLencoded; charset=x")
-    for path in ["/plain", "/fields"]:
-        assert_equal(_post(client, path, "a=1+2&b=%263", typed), "200 1 2 &3")
-    assert_equal(_post(client, "/typed", "name=x&age=7", typed), "200 x 7")
-    assert_equal(
-        _post(client, "/typed", "name=x", typed),
-        "400 age: the field is missing",
-    )
-    assert_equal(
-        _post(client, "/typed", "name=x&age=y", typed),
-        "400 age: expected a number, got 'y'",
-    )
-    assert_equal(
-        _post(client, "/typed", "name=bad&age=1", typed),
-        "400 a field of the form is malformed",
-    )
-    var other = HeaderMap()
-    other.append("Content-Type", "application/json")
-    for headers in [other.copy(), HeaderMap()]:
-        assert_equal(_status(client, "/plain", "a=1&b=2", headers), 415)
-        assert_equal(_status(client, "/typed", "a=1&b=2", headers), 415)
-    assert_equal(
-        _post(client, "/typed", "{}", other),
-        (
-            "415 expected content of type application/x-www-form-urlencoded,"
-            " got 'application/json'"
-        ),
-    )
-    assert_equal(
-        _post(client, "/typed", "{}", HeaderMap()),
-        (
-            "415 expected content of type application/x-www-form-urlencoded,"
-            " but the request has no Content-Type"
-        ),
-    )
-    var many = String("a&") * 1001
-    assert_equal(_status(client, "/plain", many, typed), 413)
-    assert_equal(
-        _post(client, "/typed", many, typed), "413 the form is too large"
-    )
-    var long = "a=" + String("x") * (1 << 20)
-    assert_equal(_status(client, "/plain", long, typed), 413)
+    for http2 in [False, True]:
+        var router = Router()
+        router.post("/plain", _plain)
+        router.post[_typed]("/typed")
+        router.post[_fields]("/fields")
+        var client = TestClient(router^, http2=http2)
+        var typed = HeaderMap()
+        typed.append(
+            "Content-Type", "Application/X-WWW-Form-URLencoded; charset=x"
+        )
+        for path in ["/plain", "/fields"]:
+            assert_equal(
+                _post(client, path, "a=1+2&b=%263", typed), "200 1 2 &3"
+            )
+        assert_equal(_post(client, "/typed", "name=x&age=7", typed), "200 x 7")
+        assert_equal(
+            _post(client, "/typed", "name=x", typed),
+            "400 age: the field is missing",
+        )
+        assert_equal(
+            _post(client, "/typed", "name=x&age=y", typed),
+            "400 age: expected a number, got 'y'",
+        )
+        assert_equal(
+            _post(client, "/typed", "name=bad&age=1", typed),
+            "400 a field of the form is malformed",
+        )
+        var other = HeaderMap()
+        other.append("Content-Type", "application/json")
+        for headers in [other.copy(), HeaderMap()]:
+            assert_equal(_status(client, "/plain", "a=1&b=2", headers), 415)
+            assert_equal(_status(client, "/typed", "a=1&b=2", headers), 415)
+        assert_equal(
+            _post(client, "/typed", "{}", other),
+            (
+                "415 expected content of type"
+                " application/x-www-form-urlencoded, got 'application/json'"
+            ),
+        )
+        assert_equal(
+            _post(client, "/typed", "{}", HeaderMap()),
+            (
+                "415 expected content of type"
+                " application/x-www-form-urlencoded, but the request has no"
+                " Content-Type"
+            ),
+        )
+        var many = String("a&") * 1001
+        assert_equal(_status(client, "/plain", many, typed), 413)
+        assert_equal(
+            _post(client, "/typed", many, typed), "413 the form is too large"
+        )
+        var long = "a=" + String("x") * (1 << 20)
+        assert_equal(_status(client, "/plain", long, typed), 413)
 
 
 def test_multipart_content_is_read() raises:
-    var client = TestClient(_parts)
-    var form = MultipartForm(boundary="b")
-    form.add_field("a", "1")
-    form.add_field("skip", String("z") * 100_000)
-    form.add_octets("f", List[UInt8]("2\r\n--b".as_bytes()[:4]), file_name="x")
-    assert_equal(_post_form(client, form), "200 a=1;skip;f:x=2\r\n-;")
-    var empty = MultipartForm(boundary="b")
-    assert_equal(_post_form(client, empty), "200 ")
-    var headers = HeaderMap()
-    headers.append("Content-Type", "multipart/form-data; boundary=b")
-    assert_equal(_status(client, "/", "--b\r\nx", headers), 400)
-    assert_equal(_status(client, "/", "--bx", headers), 400)
-    assert_equal(_status(client, "/", String("x") * 2000, headers), 413)
-    headers.set("Content-Type", "multipart/form-data")
-    assert_equal(_status(client, "/", "--b--", headers), 400)
-    headers.set("Content-Type", "text/plain")
-    assert_equal(_status(client, "/", "--b--", headers), 415)
-    assert_equal(_status(client, "/", "--b--", HeaderMap()), 415)
-    var large = MultipartForm(boundary="b")
-    large.add_field("a", String("z") * ((1 << 20) + 1))
-    assert_equal(_post_form(client, large)[byte=0:4], "413 ")
-    var coded = MultipartForm(boundary="b")
-    coded.add_octets("a", [0xFF], file_name="y")
-    assert_equal(_post_form(client, coded)[byte=0:4], "400 ")
+    for http2 in [False, True]:
+        var client = TestClient(_parts, http2=http2)
+        var form = MultipartForm(boundary="b")
+        form.add_field("a", "1")
+        form.add_field("skip", String("z") * 100_000)
+        form.add_octets(
+            "f", List[UInt8]("2\r\n--b".as_bytes()[:4]), file_name="x"
+        )
+        assert_equal(_post_form(client, form), "200 a=1;skip;f:x=2\r\n-;")
+        var empty = MultipartForm(boundary="b")
+        assert_equal(_post_form(client, empty), "200 ")
+        var headers = HeaderMap()
+        headers.append("Content-Type", "multipart/form-data; boundary=b")
+        assert_equal(_status(client, "/", "--b\r\nx", headers), 400)
+        assert_equal(_status(client, "/", "--bx", headers), 400)
+        assert_equal(_status(client, "/", String("x") * 2000, headers), 413)
+        headers.set("Content-Type", "multipart/form-data")
+        assert_equal(_status(client, "/", "--b--", headers), 400)
+        headers.set("Content-Type", "text/plain")
+        assert_equal(_status(client, "/", "--b--", headers), 415)
+        assert_equal(_status(client, "/", "--b--", HeaderMap()), 415)
+        var large = MultipartForm(boundary="b")
+        large.add_field("a", String("z") * ((1 << 20) + 1))
+        assert_equal(_post_form(client, large)[byte=0:4], "413 ")
+        var coded = MultipartForm(boundary="b")
+        coded.add_octets("a", [0xFF], file_name="y")
+        assert_equal(_post_form(client, coded)[byte=0:4], "400 ")
 
 
 def test_a_reader_that_outlives_its_request_changes_no_other() raises:
