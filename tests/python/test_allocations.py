@@ -53,6 +53,76 @@ def masked(payload):
     return head + key + octets
 
 
+class Http2Client:
+    """Asks over HTTP/2 on a socket, some requests at a time. Each has another
+    line that the server puts into its table."""
+
+    AT_A_TIME = 50
+    # :method POST and :scheme http. The authority and the user agent are inserted
+    # into the table at each use.
+    TARGET = b"\x83\x86\x41\x09localhost\x04"
+    FIELDS = b"\x0f\x0d\x03100" + b"\x7a\x0bMozilla/5.0"
+
+    def __init__(self, test):
+        self.test = test
+        self.stream = -1
+        self.unread = b""
+
+    @staticmethod
+    def frame(kind, flags, stream, payload):
+        """Gives the octets of a frame."""
+        length = struct.pack(">I", len(payload))[1:]
+        return length + struct.pack(">BBI", kind, flags, stream) + payload
+
+    def ask(self, peer, path):
+        """Sends the requests, and checks what answers them."""
+        if self.stream < 0:
+            peer.sendall(
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                # A window for all content that will ever be received.
+                + self.frame(4, 0, 0, struct.pack(">HI", 4, 1 << 30))
+                + self.frame(8, 0, 0, struct.pack(">I", 1 << 30))
+            )
+            self.stream = 1
+        for _ in range(REQUESTS // self.AT_A_TIME):
+            octets = b""
+            for _ in range(self.AT_A_TIME):
+                octets += self.request(path)
+            peer.sendall(octets)
+            self.receive(peer)
+
+    def request(self, path):
+        """Gives the frames of the next request."""
+        number = b"%08d" % self.stream
+        block = self.TARGET + bytes([len(path)]) + path + self.FIELDS
+        block += b"\x40\x08x-number" + bytes([len(number)]) + number
+        frames = self.frame(1, 4, self.stream, block)
+        frames += self.frame(0, 1, self.stream, BODY)
+        self.stream += 2
+        return frames
+
+    def receive(self, peer):
+        """Waits for as many whole answers as were asked for."""
+        ended = 0
+        while ended < self.AT_A_TIME:
+            octets = peer.recv(65536)
+            self.test.assertTrue(octets, "the server closed")
+            self.unread += octets
+            while len(self.unread) >= 9:
+                end = 9 + int.from_bytes(self.unread[:3], "big")
+                if len(self.unread) < end:
+                    break
+                kind, flags = self.unread[3:5]
+                payload = self.unread[9:end]
+                self.unread = self.unread[end:]
+                self.test.assertNotIn(kind, (3, 7), "RST_STREAM or GOAWAY")
+                if kind == 1:
+                    self.test.assertEqual(payload[0], 0x88, "no 200")
+                elif kind == 0:
+                    self.test.assertEqual((flags & 1, payload), (1, BODY))
+                    ended += 1
+
+
 class Allocations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -204,6 +274,13 @@ class Allocations(unittest.TestCase):
 
     def test_a_message_allocates_nothing_on_epoll(self):
         self.assertEqual(self.count("epoll", [], self.converse), (0, 0))
+
+    def test_a_request_of_http2_allocates_nothing(self):
+        for backend in ("io_uring", "epoll"):
+            for path in (b"/echo/1234", b"/parked/1234"):
+                with self.subTest(backend=backend, path=path):
+                    ask = Http2Client(self).ask
+                    self.assertEqual(self.count(backend, path, ask), (0, 0))
 
     def test_the_count_sees_what_a_handler_allocates(self):
         mojo, _ = self.count("epoll", b"/copied/1234")

@@ -4,7 +4,13 @@ A connection has many requests at a time. Each begins when its head has arrived,
 whatever the others do.
 """
 
-from flare.core import PointerTo, exchange_values, heap_create, heap_destroy
+from flare.core import (
+    Buffer,
+    PointerTo,
+    exchange_values,
+    heap_create,
+    heap_destroy,
+)
 from flare.http.builders import refusal, service_unavailable
 from flare.http.exchange import Exchange, ExchangeStage
 from flare.proto.h1 import H1Rule
@@ -556,6 +562,8 @@ def trim_h2(c: PointerTo[ConnectionState]):
     if len(h2.state.streams) == 0 and h2.state.streams.slots() > _SLOTS_KEPT:
         h2.state.streams.release_memory()
         h2.streams = []
+    if len(c[].window.gathered) == 0:
+        c[].window.gathered = Buffer()
 
 
 def free_h2(c: PointerTo[ConnectionState]):

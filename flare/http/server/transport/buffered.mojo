@@ -22,6 +22,9 @@ comptime _LONG_MS = 1000
 comptime _LONG_OCTETS = 256 * 1024
 comptime _MUCH_OCTETS = 4 * 1024 * 1024
 
+# More comes from a pool, and goes back there.
+comptime _KEPT_OCTETS_MAX = 4096
+
 
 @always_inline
 def recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
@@ -43,6 +46,7 @@ def _recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
         held > 0
         and c[].window.gathered.capacity() > 0
         and len(c[].window.gathered) == 0
+        and not _uses_gathered_again(c)
     ):
         # After an upgrade, no end of a request frees it.
         c[].window.gathered = Buffer()
@@ -51,6 +55,14 @@ def _recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
     if held != c[].share.charged:
         worker_of(c)[].budget.charged += held - c[].share.charged
         c[].share.charged = held
+
+
+@always_inline
+def _uses_gathered_again(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a connection keeps memory for octets of the next frame
+    that arrives in pieces. A busy connection of HTTP/2 receives them all the
+    time, and an idle one is trimmed."""
+    return Bool(c[].h2) and c[].window.gathered.capacity() <= _KEPT_OCTETS_MAX
 
 
 @always_inline

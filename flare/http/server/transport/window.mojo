@@ -103,8 +103,7 @@ def receive_octets(
         c[].window.start = 0
         c[].window.end = count
         return
-    _gather(c, pool)
-    worker_of(c)[].make_room(c[].window.gathered, count)
+    _gather(c, pool, count)
     c[].window.gathered.append(Span(unsafe_ptr=buffer, length=count))
     if is_large:
         _large_buffers(c).give(buffer)
@@ -142,8 +141,7 @@ def room_behind_window(
                 .unsafe_offset(c[].window.end),
                 length=size - c[].window.end,
             )
-        _gather(c, pool)
-    worker_of(c)[].make_room(c[].window.gathered, _GATHERED_OCTETS)
+    _gather(c, pool, _GATHERED_OCTETS)
     return Span[UInt8, MutUntrackedOrigin](
         unsafe_ptr=c[].window.gathered.reserve(_GATHERED_OCTETS),
         length=_GATHERED_OCTETS,
@@ -173,7 +171,13 @@ def _large_buffers(c: PointerTo[ConnectionState]) -> BufferPool:
     return worker_of(c)[].reactor.large_buffers()
 
 
-def _gather(c: PointerTo[ConnectionState], pool: BufferPool):
+def _gather(c: PointerTo[ConnectionState], pool: BufferPool, more: Int):
+    """Collects the octets of the window, with room for `more`. The memory is
+    lent by a pool, if that is much."""
+    var held = 0
+    if c[].window.buffer:
+        held = c[].window.end - c[].window.start
+    worker_of(c)[].make_room(c[].window.gathered, held + more)
     if c[].window.buffer:
         c[].window.gathered.append(window(c))
         drop_input(c, pool)
@@ -193,7 +197,7 @@ def hand_head_over(
     x[].octet_count = head_octets
     if c[].window.is_large and c[].window.buffer:
         # Too dear to be kept for the length of a request.
-        _gather(c, _large_buffers(c))
+        _gather(c, _large_buffers(c), 0)
     if c[].window.buffer:
         if x[].head.wants_upgrade:
             _copy_head(c, x, head_octets)
