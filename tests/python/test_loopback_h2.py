@@ -1,7 +1,9 @@
 """Asks the real server over HTTP/2, with and without TLS, on both backends."""
 
 import os
+import socket
 import ssl
+import struct
 import sys
 import time
 import unittest
@@ -10,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.h2_client import H2Client  # noqa: E402
+from loopback.h2_client import H2Client, open_transport  # noqa: E402
 from loopback.subject import (  # noqa: E402
     build,
     on_each_transport,
@@ -22,6 +24,23 @@ PATTERN = bytes(i % 251 for i in range(251 * 256))
 # kernel holds.
 KERNEL_OCTETS_MAX = 512 * 1024
 NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, CALM = 0, 1, 2, 8, 11
+# With empty settings.
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+
+
+class Recorder:
+    """Is a socket that keeps what it sends."""
+
+    def __init__(self, transport, sent):
+        self._transport = transport
+        self._sent = sent
+
+    def sendall(self, octets):
+        self._sent += octets
+        self._transport.sendall(octets)
+
+    def __getattr__(self, name):
+        return getattr(self._transport, name)
 
 
 def setUpModule():
@@ -210,6 +229,43 @@ class Exchanges:
         client.ping()
         client.close()
         self.subject.await_statistics(served=0)
+
+    def test_clients_may_leave_at_any_octet(self):
+        # Frames of each kind that a client sends.
+        with H2Client(self.subject, window=65_535) as client:
+            sent = bytearray()
+            client.socket = Recorder(client.socket, sent)
+            client.flush()
+            upload = client.begin("POST", "/sum-trailer", ends=False)
+            client.send(upload, b"abc", ends=False)
+            client.machine.ping(b"flaretst")
+            client.widen(1000, upload)
+            client.raw(16, 0, 0, upload.to_bytes(4, "big") + b"u=1")
+            waiting = client.begin("POST", "/wait/sleep", ends=False)
+            client.reset(waiting)
+            client.trailers(upload, [("x-sum", "1")])
+            self.assertEqual(client.answer(upload).status, 200)
+        octets = PREFACE + bytes(sent)
+        self.assertGreater(len(octets), 150)
+        for end in range(len(octets)):
+            for leave in (
+                lambda client: client.shutdown(socket.SHUT_WR),
+                lambda client: client.close(),
+                lambda client: client.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                ),
+            ):
+                with open_transport(self.subject) as client:
+                    client.sendall(octets[:end])
+                    leave(client)
+        # All of it is answered.
+        with open_transport(self.subject) as client:
+            client.sendall(octets)
+            received = b""
+            while b"3 38600999 1" not in received:
+                received += client.recv(65_536)
+        self.subject.await_statistics(served=0)
+        self.expect_answers_still()
 
     def test_errors_end_their_stream_only(self):
         client = self.open()
@@ -432,8 +488,9 @@ class Limits:
         self.assertEqual(order, [usual, first])
 
     def test_a_handler_that_lags_behind_holds_no_more_than_a_window(self):
-        client = self.open()
         octets = pattern(32 << 20)
+        # Between two requests it may not be silent for long.
+        client = self.open()
         stream = client.begin("POST", "/nibble", ends=False)
         client.send(stream, octets[: 1 << 20], ends=False)
         self.subject.forget_peak()

@@ -63,6 +63,27 @@ def h2_context():
     return context
 
 
+def open_transport(subject, context=None, kernel_octets=None):
+    """Opens a connection on which both ends want to speak HTTP/2."""
+    place = subject.place
+    is_unix = isinstance(place, str)
+    family = socket.AF_UNIX if is_unix else socket.AF_INET
+    transport = socket.socket(family, socket.SOCK_STREAM)
+    if not is_unix:
+        transport.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if kernel_octets:
+        transport.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, kernel_octets)
+    transport.settimeout(ANSWER_SECONDS_MAX)
+    transport.connect(place if is_unix else ("127.0.0.1", place))
+    if subject.secure:
+        context = h2_context()
+    if context:
+        transport = context.wrap_socket(transport, server_hostname=NAME)
+        if transport.selected_alpn_protocol() != "h2":
+            raise AssertionError("the server did not choose h2")
+    return transport
+
+
 class H2Client:
     """Is one connection to the server under test."""
 
@@ -70,26 +91,7 @@ class H2Client:
         self, subject, window=WINDOW_OCTETS, settings=None, context=None,
         kernel_octets=None,
     ):
-        place = subject.place
-        is_unix = isinstance(place, str)
-        family = socket.AF_UNIX if is_unix else socket.AF_INET
-        self.socket = socket.socket(family, socket.SOCK_STREAM)
-        if not is_unix:
-            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if kernel_octets:
-            self.socket.setsockopt(
-                socket.SOL_SOCKET, socket.SO_RCVBUF, kernel_octets
-            )
-        self.socket.settimeout(ANSWER_SECONDS_MAX)
-        self.socket.connect(place if is_unix else ("127.0.0.1", place))
-        if subject.secure:
-            context = h2_context()
-        if context:
-            self.socket = context.wrap_socket(
-                self.socket, server_hostname=NAME
-            )
-            if self.socket.selected_alpn_protocol() != "h2":
-                raise AssertionError("the server did not choose h2")
+        self.socket = open_transport(subject, context, kernel_octets)
         # What is sent is not always allowed: that is the point of a test.
         config = h2.config.H2Configuration(
             header_encoding="utf-8",
