@@ -13,8 +13,13 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
+from flare.http.upgraded_stream import UpgradedStream
 from flare.proto.h2.frame import append_frame_header
-from flare.proto.h2.hpack import append_indexed, append_literal
+from flare.proto.h2.hpack import (
+    append_indexed,
+    append_literal,
+    append_named_literal,
+)
 from flare.proto.h2.preface import PREFACE
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer
@@ -28,7 +33,7 @@ from fuzz.random import Random
 comptime _TURNS_MAX = 20_000
 comptime _REQUESTS_MAX = 12
 comptime _OCTETS_MAX = 120_000
-comptime _KINDS = 6
+comptime _KINDS = 7
 
 
 struct _Kind:
@@ -38,6 +43,7 @@ struct _Kind:
     comptime BOTH = 3
     comptime RAISE = 4
     comptime BROKEN = 5
+    comptime TUNNEL = 6
 
 
 @fieldwise_init
@@ -57,6 +63,8 @@ struct _Server(Handler):
             raise Error("on purpose")
         if kind == _Kind.BOTH:
             return Response.stream(_write_what_is_read)
+        if kind == _Kind.TUNNEL:
+            return Response.upgrade("echo", _echo_tunnel)
         var raises_at_end = kind == _Kind.BROKEN
 
         def write(
@@ -84,6 +92,19 @@ def _write_what_is_read(req: Request, stream: ResponseStream) raises:
         stream.write_all(Span(piece)[:count])
 
 
+def _echo_tunnel(req: Request, stream: UpgradedStream) raises:
+    while True:
+        var octets = stream.unsafe_await_octets()
+        if len(octets) == 0:
+            return
+        var room = stream.unsafe_await_room(len(octets))
+        octets = stream.unsafe_received()
+        var count = min(len(octets), room.octets)
+        room.output[].append(octets[:count])
+        stream.announce_output()
+        stream.consume_octets(count)
+
+
 struct _Request(Copyable, Movable):
     var id: Int
     var kind: Int
@@ -96,7 +117,7 @@ struct _Request(Copyable, Movable):
         self.kind = random.below(_KINDS)
         self.octets = random.below(4) * random.below(_OCTETS_MAX // 3)
         self.unsent = 0
-        if self.kind == _Kind.ECHO or self.kind == _Kind.BOTH:
+        if self.kind in (_Kind.ECHO, _Kind.BOTH, _Kind.TUNNEL):
             # Within the windows that the server grants at first.
             self.octets = random.below(60_000)
             self.unsent = self.octets
@@ -211,7 +232,13 @@ struct _Client(Movable):
     def _begin(mut self, mut random: Random) raises:
         var request = _Request(2 * len(self.requests) + 1, random)
         var block = heap_create(Buffer())
-        append_indexed(3 if request.unsent > 0 else 2, block)
+        if request.kind == _Kind.TUNNEL:
+            append_literal(2, "CONNECT".as_bytes(), block)
+            append_named_literal(
+                ":protocol".as_bytes(), "echo".as_bytes(), block
+            )
+        else:
+            append_indexed(3 if request.unsent > 0 else 2, block)
         append_indexed(7, block)
         append_literal(1, "a.test".as_bytes(), block)
         var path = String(

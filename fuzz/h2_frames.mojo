@@ -8,7 +8,11 @@ from flare.proto.h2.frame import (
     append_frame_header,
     read_frame_header,
 )
-from flare.proto.h2.hpack import append_indexed, append_literal
+from flare.proto.h2.hpack import (
+    append_indexed,
+    append_literal,
+    append_named_literal,
+)
 from flare.proto.h2.preface import PREFACE
 
 from .random import Random
@@ -106,7 +110,13 @@ struct ClientFrames(Movable):
             if random.chance(20):
                 self.next_id += 2 * random.below(1000)
         var block = heap_create(Buffer())
-        append_indexed(random.between(2, 3), block)
+        if random.chance(10):
+            append_literal(2, "CONNECT".as_bytes(), block)
+            append_named_literal(
+                ":protocol".as_bytes(), "websocket".as_bytes(), block
+            )
+        else:
+            append_indexed(random.between(2, 3), block)
         append_indexed(random.between(6, 7), block)
         append_literal(1, "a.test".as_bytes(), block)
         if random.chance(50):

@@ -100,6 +100,10 @@ struct Response(Movable):
         answered 426 instead. After the 101, the function runs on the handler's
         fiber. Only its reads and writes have deadlines.
 
+        In HTTP/2, an extended CONNECT offers a protocol (RFC 8441), and the
+        function gets its stream. Then 200 stands for 101. The answer is 400
+        without an offer, and 501 to an offer of another protocol.
+
         Parameters:
             F: The type of the function.
 

@@ -5,6 +5,7 @@ from std.memory import ArcPointer
 
 from flare.core import (
     OctetBlock,
+    equals,
     equals_ignoring_case,
     find_octet,
     write_hexadecimal,
@@ -12,6 +13,7 @@ from flare.core import (
 from flare.io import copy
 from flare.message import (
     FieldName,
+    FieldSection,
     HeaderMap,
     Method,
     Status,
@@ -20,6 +22,8 @@ from flare.message import (
 )
 from flare.message.list_grammar import lists_member
 from flare.proto.head import BodyKind
+from flare.proto.ws import accept_value, client_key, is_key
+from flare.proto.ws.handshake_error import only_value
 from flare.runtime.task import spawn
 from flare.sys.random import fill_random
 
@@ -57,6 +61,7 @@ comptime _GATEWAY_TIMEOUT = 504
 comptime _LOOP_DETECTED = 508
 
 comptime _WEBSOCKET: StaticString = "websocket"
+comptime _NONCE_OCTETS = 16
 
 comptime _STATUS_MAX = 599
 
@@ -199,8 +204,19 @@ struct ReverseProxy(Handler):
                 return _answer(_ask(self.client, req, fields))
             fields.append("Upgrade", _WEBSOCKET)
             fields.append("Connection", "Upgrade")
+            if req.version == HttpVersion.HTTP_2:
+                # An extended CONNECT needs none (RFC 8441 section 5).
+                fields.set("Sec-WebSocket-Key", _draw_key())
+            var key = _key_of(fields)
+            if not key:
+                return Response(_BAD_REQUEST)
             return _answer_upgrade(
-                _ask(self.client, req, fields), self._tunnel_idle_timeout_ms
+                _ask(self.client, req, fields),
+                _UpgradeOffer(
+                    key.take(),
+                    req.version == HttpVersion.HTTP_2,
+                    self._tunnel_idle_timeout_ms,
+                ),
             )
         except e:
             var error = ClientError.of(e)
@@ -379,33 +395,53 @@ def _asks_for_websocket(req: Request) -> Bool:
     return False
 
 
+def _draw_key() raises -> String:
+    var random = Array[UInt8, _NONCE_OCTETS](fill=0)
+    if fill_random(Span(random)) != _NONCE_OCTETS:
+        raise Error("http.no_random the kernel has no random octets")
+    return client_key(Span(random))
+
+
+def _key_of(fields: HeaderMap) -> Optional[String]:
+    var key = only_value(fields.view(), "Sec-WebSocket-Key")
+    if not is_key(key):
+        return None
+    return String(unsafe_from_utf8=key)
+
+
+@fieldwise_init
+struct _UpgradeOffer(Copyable, Movable):
+    var key: String
+    # Whether the client is one of HTTP/2, which knows no key.
+    var is_stream: Bool
+    var idle_timeout_ms: Int
+
+
 def _answer_upgrade(
-    upstream: ArcPointer[ClientStream], idle_timeout_ms: Int
+    upstream: ArcPointer[ClientStream], offer: _UpgradeOffer
 ) raises -> Response:
     if upstream[].status() != Status.SWITCHING_PROTOCOLS:
         # The refusal is a response like any other.
         return _answer(upstream)
     ref received = upstream[].headers()
-    if upstream[].version().minor == 0:
-        # HTTP/1.0 knows no 101.
-        return Response(_BAD_GATEWAY)
-    var chosen = 0
-    for protocol in received.values("Upgrade"):
-        if not equals_ignoring_case(protocol.as_bytes(), _WEBSOCKET.as_bytes()):
-            return Response(_BAD_GATEWAY)
-        chosen += 1
-    if chosen != 1:
+    if not _has_upgraded(upstream[].version(), received.view(), offer.key):
         return Response(_BAD_GATEWAY)
     var fields: HeaderMap
     try:
         fields = forwarded_fields(received.view())
         fields.append("Via", _via(upstream[].version(), "flare"))
+        # It is that of the server, or takes its place.
+        _ = fields.remove("Sec-WebSocket-Accept")
+        if not offer.is_stream:
+            fields.append(
+                "Sec-WebSocket-Accept", accept_value(offer.key.as_bytes())
+            )
     except:
         return Response(_BAD_GATEWAY)
     var tunnel = ArcPointer(
         Tunnel(
             take_upgrade(upstream[].unsafe_state()),
-            idle_timeout_ms=idle_timeout_ms,
+            idle_timeout_ms=offer.idle_timeout_ms,
         )
     )
 
@@ -415,6 +451,27 @@ def _answer_upgrade(
     var response = Response.upgrade(_WEBSOCKET, carry^)
     response.headers.append_all(fields.view())
     return response^
+
+
+def _has_upgraded(
+    version: HttpVersion, fields: FieldSection, key: String
+) -> Bool:
+    """Returns whether a server has accepted a WebSocket with its 101."""
+    if version == HttpVersion.HTTP_2:
+        # The status says it all (RFC 8441 section 5).
+        return True
+    if version.minor == 0:
+        # HTTP/1.0 knows no 101.
+        return False
+    var chosen = 0
+    for protocol in fields.values("Upgrade"):
+        if not equals_ignoring_case(protocol.as_bytes(), _WEBSOCKET.as_bytes()):
+            return False
+        chosen += 1
+    return chosen == 1 and equals(
+        only_value(fields, "Sec-WebSocket-Accept"),
+        accept_value(key.as_bytes()).as_bytes(),
+    )
 
 
 def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:

@@ -75,7 +75,7 @@ def can_upgrade(x: Exchange, response: Response) -> Bool:
         response: The response; its status is 101.
 
     Returns:
-        False if the server must answer 426.
+        False if the server must answer with `upgrade_required`.
     """
     if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
         return False
@@ -89,7 +89,7 @@ def can_upgrade(x: Exchange, response: Response) -> Bool:
 
 
 def upgrade_required(x: Exchange, response: Response) -> Response:
-    """Returns the 426 for a request that does not offer the protocol of a
+    """Returns the answer to a request that does not offer the protocol of a
     response.
 
     Args:
@@ -97,8 +97,14 @@ def upgrade_required(x: Exchange, response: Response) -> Response:
         response: The response.
 
     Returns:
-        A 426 that names the protocol.
+        A 426 that names the protocol. In HTTP/2, which cannot name it, a 501 to
+        an extended CONNECT and otherwise a 400.
     """
+    if x[].head.version.major == 2:
+        return error_answer(
+            x,
+            Status.NOT_IMPLEMENTED if x[].head.wants_upgrade else Status.BAD_REQUEST,
+        )
     var answer = error_answer(x, Status.UPGRADE_REQUIRED)
     var protocol = response.headers.get("Upgrade")
     try:

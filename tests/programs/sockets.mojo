@@ -2,7 +2,8 @@
 
 Options: `--backend B`, `--workers N`, `--supervise`, `--short` (small limits of
 time), `--no-pings`, `--tls FOLDER` (tests/tls/make_certificates.sh),
-`--upstream URL` (a server to which it forwards instead). The port is printed.
+`--upstream URL` (a server to which it forwards instead), `--streams` (over
+HTTP/2). The port is printed.
 """
 
 from std.sys import argv
@@ -245,7 +246,7 @@ def _routes(
     router.get("/", home)
     router.get("/statistics", Statistics(handle.copy(), sockets.hub))
     if upstream.byte_length() > 0:
-        var config = ClientConfig()
+        var config = ClientConfig(http2_prior_knowledge=_has("--streams"))
         if _has("--short"):
             config.timeouts.write_ms = 1_000
         var idle_ms = 1_000 if _has("--short") else 60_000

@@ -1,13 +1,14 @@
 """Speaks WebSocket with peers of other makers.
 
     ws_peer suite BACKEND COMPRESSION URL
+    ws_peer streams BACKEND COMPRESSION URL
     ws_peer echo BACKEND COMPRESSION URL [FOLDER]
     ws_peer serve BACKEND COMPRESSION FOLDER
 
-It is the client of the Autobahn test suite, or of a server that echoes; or it
-is a server that echoes, inside of TLS, and prints its port. The backend is
-io_uring or epoll; the compression off, shared or dedicated. The folder holds
-certificates of tests/tls/make_certificates.sh.
+It is the client of the Autobahn test suite, also over HTTP/2 (`streams`), or of a
+server that echoes. Or it is a server that echoes, inside of TLS, and prints its
+port. The backend is io_uring or epoll; the compression off, shared or dedicated.
+The folder holds certificates of tests/tls/make_certificates.sh.
 """
 
 from std.sys import argv
@@ -58,7 +59,7 @@ def run_case(url: String, config: WsClientConfig) raises:
 
 def run_suite(url: String, config: WsClientConfig) raises:
     var count = 0
-    with WsClient.connect(url + "/getCaseCount") as ws:
+    with WsClient.connect(url + "/getCaseCount", config) as ws:
         count = Int(ws.recv_message().as_text())
     for i in range(1, count + 1):
         try:
@@ -68,7 +69,7 @@ def run_suite(url: String, config: WsClientConfig) raises:
             var error = WsError.of(e)
             if not error or error.value().kind == WsError.HANDSHAKE:
                 raise Error("case ", i, ": ", e)
-    with WsClient.connect(url + "/updateReports?agent=flare") as ws:
+    with WsClient.connect(url + "/updateReports?agent=flare", config) as ws:
         for _ in ws:
             pass
     print("cases", count)
@@ -139,7 +140,9 @@ def main() raises:
         var tls = TlsConfig(trusts_system_authorities=False)
         tls.authorities.append(Pem(path=String(argv()[5], "/ca.pem")))
         config.http = ClientConfig(tls=tls^)
-    if task == "suite":
+    if task == "streams":
+        config.http = ClientConfig(http2_prior_knowledge=True)
+    if task == "suite" or task == "streams":
         run_suite(url, config)
     else:
         echo(url, config)

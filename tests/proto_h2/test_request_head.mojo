@@ -197,6 +197,52 @@ def test_other_faults_are_answered() raises:
     assert_true(scene.reader.head.expects_continue)
 
 
+comptime _CONNECT: StaticString = (
+    ":method: CONNECT|:protocol: websocket|:scheme: https|:authority: a.test"
+    "|:path: /x?y"
+)
+
+
+def test_an_extended_connect_reads_like_an_upgrade() raises:
+    var scene = _Scene()
+    assert_false(Bool(scene.read(String(_CONNECT, "|x-a: 1"))))
+    ref head = scene.reader.head
+    var octets = scene.reader.octets.span()
+    assert_true(head.method == Method.GET)
+    assert_equal(String(head.method_text(octets)), "GET")
+    assert_equal(String(head.target_text(octets)), "/x?y")
+    assert_true(head.wants_upgrade)
+    assert_equal(head.body, BodyKind.NONE)
+    assert_equal(scene.fields(), "Upgrade: websocket|Host: a.test|x-a: 1|")
+    assert_true(head.known & FieldName.bit(FieldName.UPGRADE) != 0)
+    # The next one is a request again.
+    assert_false(Bool(scene.read(_GET)))
+    assert_false(scene.reader.head.wants_upgrade)
+    # It has no content for which its client could wait.
+    assert_false(Bool(scene.read(String(_CONNECT, "|expect: 100-continue"))))
+    assert_false(scene.reader.head.expects_continue)
+
+
+def test_faults_of_an_extended_connect() raises:
+    comptime REST: StaticString = "|:scheme: https|:authority: a|:path: /"
+    var rows: List[String] = [
+        String(":method: GET|:protocol: websocket", REST),
+        String(":method: CONNECT|:protocol: a b", REST),
+        String(":method: CONNECT|:protocol: ", REST),
+        String(":method: CONNECT|:protocol: a|:protocol: a", REST),
+        String(_CONNECT, "|content-length: 0"),
+        String(_CONNECT, "|upgrade: websocket"),
+        ":method: CONNECT|:protocol: a|:authority: a|:path: /",
+        ":method: CONNECT|:protocol: a|:scheme: https|:authority: a",
+        String(":method: CONNECT", REST, "|x: 1|:protocol: a"),
+    ]
+    var scene = _Scene()
+    for row in rows:
+        var fault = scene.read(row)
+        assert_true(Bool(fault), row)
+        assert_equal(fault.status, 0, row)
+
+
 def test_a_head_that_is_too_long_keeps_the_table_right() raises:
     var scene = _Scene()
     var block: List[UInt8] = [0x40, 1, 120, 0x7F, 0x81, 0x7D]

@@ -7,7 +7,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from autobahn.run import judge, judge_client  # noqa: E402
+from autobahn.bridge import why_no_bridge  # noqa: E402
+from autobahn.run import (  # noqa: E402
+    judge,
+    judge_client,
+    judge_client_streams,
+    judge_streams,
+)
 from autobahn.suite import AGENT, CASES, SLOW, problems_of, why_not  # noqa: E402
 
 QUICK_SECONDS_MAX = 120
@@ -32,6 +38,21 @@ class Client(unittest.TestCase):
     def test_each_quick_case_is_ok_on_epoll(self):
         self.assertEqual(
             judge_client("epoll", "off", SLOW, QUICK_SECONDS_MAX), []
+        )
+
+
+@unittest.skipIf(why_not() or why_no_bridge(), why_not() or why_no_bridge())
+class Streams(unittest.TestCase):
+    """Asks both ends over HTTP/2."""
+
+    def test_each_quick_case_of_a_server_is_ok(self):
+        self.assertEqual(
+            judge_streams("io_uring", "/ws", SLOW, QUICK_SECONDS_MAX), []
+        )
+
+    def test_each_quick_case_of_a_client_is_ok(self):
+        self.assertEqual(
+            judge_client_streams("epoll", "off", SLOW, QUICK_SECONDS_MAX), []
         )
 
 

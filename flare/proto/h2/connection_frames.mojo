@@ -32,10 +32,11 @@ def begin_connection(state: PointerTo[H2State], output: PointerTo[Buffer]):
         append_settings_header(3, output)
         append_setting(H2SettingId.ENABLE_PUSH, 0, output)
     else:
-        append_settings_header(4, output)
+        append_settings_header(5, output)
         append_setting(
             H2SettingId.MAX_CONCURRENT_STREAMS, limits.streams_max, output
         )
+        append_setting(H2SettingId.ENABLE_CONNECT_PROTOCOL, 1, output)
         append_setting(H2SettingId.NO_RFC7540_PRIORITIES, 1, output)
     append_setting(
         H2SettingId.INITIAL_WINDOW_SIZE, limits.stream_window_octets, output

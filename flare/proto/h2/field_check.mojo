@@ -94,6 +94,8 @@ struct LineKind:
     comptime VALID_HOST: UInt8 = 4
     """The value is a host with an optional port. Only the authority of a request
     is asked for it."""
+    comptime PROTOCOL: UInt8 = 8
+    """It is `:protocol` (RFC 8441 section 4)."""
     comptime METHOD: UInt8 = 16
     """It is `:method`."""
     comptime SCHEME: UInt8 = 32
@@ -102,7 +104,7 @@ struct LineKind:
     """It is `:authority`."""
     comptime PATH: UInt8 = 128
     """It is `:path`."""
-    comptime PSEUDO: UInt8 = 240
+    comptime PSEUDO: UInt8 = 248
     """The bits of pseudo-header fields."""
 
 
@@ -147,4 +149,6 @@ def _pseudo_of(name: Span[UInt8, _]) -> UInt8:
         return LineKind.SCHEME
     if equals(name, "authority".as_bytes()):
         return LineKind.AUTHORITY
+    if equals(name, "protocol".as_bytes()):
+        return LineKind.PROTOCOL
     return 0

@@ -192,7 +192,7 @@ def _take_request(
     if s.has_unacknowledged_settings:
         stream.receiving.window = Int32(early_window(reading.state))
     stream.content_left = head.content_length
-    if not ends and head.content_length < 0:
+    if not ends and head.content_length < 0 and not head.wants_upgrade:
         head.body = BodyKind.FRAMES
     stream.turn.urgency = s.input.heads.priority.urgency
     stream.turn.is_incremental = s.input.heads.priority.is_incremental

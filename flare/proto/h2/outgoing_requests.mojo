@@ -41,6 +41,9 @@ struct RequestStart(TrivialRegisterPassable):
     """Whether the scheme is https."""
     var length: BodyLength
     """The length of the content."""
+    var protocol: Span[UInt8, ImmUntrackedOrigin]
+    """The protocol that an extended CONNECT asks for (RFC 8441); empty in other
+    requests."""
 
     def __init__(
         out self,
@@ -57,6 +60,28 @@ struct RequestStart(TrivialRegisterPassable):
             is_secure: Whether the scheme is https.
             length: The length of the content.
         """
+        self = Self(method, path, is_secure, length, protocol="".as_bytes())
+
+    def __init__(
+        out self,
+        method: Span[mut=False, UInt8, _],
+        path: Span[mut=False, UInt8, _],
+        is_secure: Bool,
+        length: BodyLength,
+        *,
+        protocol: Span[mut=False, UInt8, _],
+    ):
+        """Creates a view, which the caller uses while it keeps the texts.
+
+        Args:
+            method: The method.
+            path: The request target.
+            is_secure: Whether the scheme is https.
+            length: The length of the content.
+            protocol: The protocol of an extended CONNECT, or empty. The method
+                is then GET, as in HTTP/1.1, and there is no content.
+        """
+        self.protocol = _view(protocol)
         self.method = _view(method)
         self.path = _view(path)
         self.is_secure = is_secure
@@ -108,6 +133,9 @@ def send_request_head(
     var method = Method.from_octets(start.method)
     if not is_token(start.method) or method == Method.CONNECT:
         raise H2Error.local("the method is not valid")
+    var is_connect = len(start.protocol) > 0
+    if is_connect:
+        _check_protocol(s.peer.has_connect_protocol, start, method)
     _check_path(start.path)
     if fields.has_known(FieldName.TRANSFER_ENCODING):
         raise H2Error.local("Transfer-Encoding among the fields")
@@ -120,7 +148,9 @@ def send_request_head(
     ):
         raise H2Error.local("a request needs one valid Host")
     var stated = _stated_length(start.length, method, fields)
-    var ends = start.length.octets == BodyLength.NONE.octets or stated == 0
+    var ends = not is_connect and (
+        start.length.octets == BodyLength.NONE.octets or stated == 0
+    )
     s.ids.last_begun += 1 if s.ids.last_begun == 0 else 2
     var slot = s.streams.insert(s.ids.last_begun)
     ref stream = s.streams[slot]
@@ -134,7 +164,13 @@ def send_request_head(
     var at = begin_block(output)
     ref encoder = s.encoder
     encoder.begin_block(output)
-    encoder.append_method(start.method, method, output)
+    if is_connect:
+        encoder.append_method("CONNECT".as_bytes(), Method.CONNECT, output)
+        encoder.append_line(
+            ":protocol".as_bytes(), start.protocol, FieldName.UNKNOWN, output
+        )
+    else:
+        encoder.append_method(start.method, method, output)
     encoder.append_scheme(start.is_secure, output)
     encoder.append_authority(fields.view().value(authority).as_bytes(), output)
     encoder.append_path(start.path, output)
@@ -155,6 +191,17 @@ def _view(text: Span[mut=False, UInt8, _]) -> Span[UInt8, ImmUntrackedOrigin]:
         unsafe_ptr=text.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
         length=len(text),
     )
+
+
+def _check_protocol(
+    is_understood: Bool, start: RequestStart, method: Method
+) raises H2Error:
+    if not is_understood:
+        raise H2Error.local("the server accepts no extended CONNECT")
+    if not is_token(start.protocol):
+        raise H2Error.local("the protocol is not a token")
+    if method != Method.GET or start.length.octets != BodyLength.NONE.octets:
+        raise H2Error.local("an upgrade with content")
 
 
 def _check_path(path: Span[UInt8, _]) raises H2Error:

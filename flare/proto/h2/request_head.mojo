@@ -2,7 +2,7 @@
 
 The lines are written as HTTP/1.1 would write them, so that `Request` reads both
 versions alike. `:authority` becomes the Host line, and all lines of Cookie
-become one.
+become one. An extended CONNECT becomes a GET with Upgrade (RFC 8441 section 5).
 """
 
 from flare.core import Buffer, equals, equals_lower, is_token
@@ -148,6 +148,12 @@ struct RequestHeadReader(Movable):
             self._scheme_is_known = _is(field.value, "https") or _is(
                 field.value, "http"
             )
+        elif bit == LineKind.PROTOCOL:
+            self.head.wants_upgrade = True
+            self.head.known |= FieldName.bit(FieldName.UPGRADE)
+            self._append_line("Upgrade".as_bytes(), field.value)
+            if not is_token(field.value):
+                self._break_off("the protocol is not a token")
         else:
             self.head.host = len(self.head.lines)
             self.head.known |= FieldName.bit(FieldName.HOST)
@@ -216,6 +222,8 @@ struct RequestHeadReader(Movable):
             swap(crumbs, self._crumbs)
         h.known &= ~FieldName.bit(FieldName.UNKNOWN)
         comptime WANTED = LineKind.METHOD | LineKind.SCHEME | LineKind.PATH
+        if h.wants_upgrade:
+            self._finish_extended_connect()
         if h.method == Method.CONNECT:
             self._refuse(400, "CONNECT has no origin here")
         elif self._pseudo & WANTED != WANTED:
@@ -236,6 +244,21 @@ struct RequestHeadReader(Movable):
             h.known & FieldName.bit(FieldName.EXPECT) != 0
         ):
             self._refuse(417, "Expect is not 100-continue")
+
+    def _finish_extended_connect(mut self):
+        ref h = self.head
+        if h.method != Method.CONNECT:
+            self._break_off("a protocol without CONNECT")
+        elif h.content_length >= 0:
+            # CONNECT has no content (RFC 9110 section 9.3.6).
+            self._break_off("CONNECT has a Content-Length")
+        comptime GET: StaticString = "GET"
+        h.method = Method.GET
+        h.start = len(self.octets)
+        h.method_octets = GET.byte_length()
+        self.octets.append(GET)
+        h.expects_continue = False
+        h.known &= ~FieldName.bit(FieldName.EXPECT)
 
     def _finish_target(mut self):
         ref h = self.head

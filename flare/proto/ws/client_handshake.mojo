@@ -91,6 +91,20 @@ struct WsClientOffer(Movable):
         if head.status != 101:
             raise WsHandshakeError.failed("the status is not 101")
         var fields = head.fields(octets)
+        # Over HTTP/2, the status says it all (RFC 8441 section 5).
+        if head.version.major == 1:
+            self._check_upgrade(head, fields)
+        var protocol = self._agreed_protocol(fields)
+        try:
+            return WsClientAgreement(
+                protocol^, read_deflate_response(fields, self.deflate)
+            )
+        except e:
+            raise WsHandshakeError.failed(e.reason)
+
+    def _check_upgrade(
+        self, head: Head, fields: FieldSection
+    ) raises WsHandshakeError:
         var upgrade = only_value(fields, "Upgrade")
         if not head.wants_upgrade or not equals_lower(
             upgrade, "websocket".as_bytes()
@@ -100,13 +114,6 @@ struct WsClientOffer(Movable):
         var accept = only_value(fields, "Sec-WebSocket-Accept")
         if not equals(accept, expected.as_bytes()):
             raise WsHandshakeError.failed("the accept value is wrong")
-        var protocol = self._agreed_protocol(fields)
-        try:
-            return WsClientAgreement(
-                protocol^, read_deflate_response(fields, self.deflate)
-            )
-        except e:
-            raise WsHandshakeError.failed(e.reason)
 
     def _agreed_protocol(
         self, fields: FieldSection

@@ -8,7 +8,8 @@ struct WsHandshakeError(ImplicitlyCopyable, Writable):
     """Describes why a handshake is refused (RFC 6455 section 4)."""
 
     var status: Int
-    """The status with which a server answers: 400, 403 or 426. 0 at a client.
+    """The status with which a server answers: 400, 403, 426 or 501. 0 at a
+    client.
     """
     var reason: StaticString
     """A fixed phrase for logs, never octets from the peer."""

@@ -1,7 +1,8 @@
 """Checks the request of an opening handshake, and describes its response.
 
-The rules are those of RFC 6455 section 4.2. The HTTP machine has checked the
-request as a request; its owner sends the 101 or the refusal.
+The rules are those of RFC 6455 section 4.2, and over HTTP/2 of RFC 8441 section
+5, which needs no key. The HTTP machine has checked the request as a request;
+its owner sends the 101 or the refusal.
 """
 
 from flare.core import equals, find_octet, is_token
@@ -56,7 +57,7 @@ struct WsServerAnswer(Movable):
     """The response with which a server accepts a handshake."""
 
     var accept: String
-    """The value of Sec-WebSocket-Accept."""
+    """The value of Sec-WebSocket-Accept; empty over HTTP/2."""
     var protocol: String
     """The chosen subprotocol; empty if there is none."""
     var deflate: Optional[DeflateParameters]
@@ -71,7 +72,7 @@ struct WsServerAnswer(Movable):
         """Creates an answer.
 
         Args:
-            accept: The value of Sec-WebSocket-Accept.
+            accept: The value of Sec-WebSocket-Accept; empty over HTTP/2.
             protocol: The subprotocol, or an empty text.
             deflate: The compression, if any.
         """
@@ -91,7 +92,8 @@ struct WsServerAnswer(Movable):
         """
         fields.append_constant["Upgrade", "websocket"]()
         fields.append_constant["Connection", "upgrade"]()
-        fields.append("Sec-WebSocket-Accept", self.accept)
+        if self.accept.byte_length() > 0:
+            fields.append("Sec-WebSocket-Accept", self.accept)
         if self.protocol.byte_length() > 0:
             fields.append("Sec-WebSocket-Protocol", self.protocol)
         if self.deflate:
@@ -162,19 +164,29 @@ def answer_handshake[
     _check_request(head, fields)
     if not policy.origins.accept(fields, head.authority(octets)):
         raise WsHandshakeError(403, "the origin is not accepted")
-    var key = only_value(fields, "Sec-WebSocket-Key")
-    if not is_key(key):
-        raise WsHandshakeError.malformed("no key, or a malformed one")
+    var accept = String()
+    if head.version.major == 1:
+        var key = only_value(fields, "Sec-WebSocket-Key")
+        if not is_key(key):
+            raise WsHandshakeError.malformed("no key, or a malformed one")
+        accept = accept_value(key)
     var protocol = _choose_protocol(fields, policy.protocols)
     var deflate = choose_deflate(fields, deflate_policy)
-    return WsServerAnswer(accept_value(key), protocol^, deflate)
+    return WsServerAnswer(accept^, protocol^, deflate)
 
 
 def _check_request(head: Head, fields: FieldSection) raises WsHandshakeError:
-    # The machine sets `wants_upgrade` if Connection lists `upgrade`, in
-    # HTTP/1.1 only.
-    if not head.wants_upgrade or not _offers_websocket(fields):
-        raise WsHandshakeError(426, "no offer of websocket")
+    # The machine of HTTP/1.1 sets `wants_upgrade` if Connection lists
+    # `upgrade`; that of HTTP/2, for an extended CONNECT.
+    var is_stream = head.version.major == 2
+    if not head.wants_upgrade:
+        raise WsHandshakeError(
+            400 if is_stream else 426, "no offer of websocket"
+        )
+    if not _offers_websocket(fields):
+        raise WsHandshakeError(
+            501 if is_stream else 426, "no offer of websocket"
+        )
     if head.method != Method.GET:
         raise WsHandshakeError.malformed("the method is not GET")
     if head.body != BodyKind.NONE:
@@ -182,7 +194,9 @@ def _check_request(head: Head, fields: FieldSection) raises WsHandshakeError:
         raise WsHandshakeError.malformed("a handshake with content")
     var version = only_value(fields, "Sec-WebSocket-Version")
     if not equals(version, "13".as_bytes()):
-        raise WsHandshakeError(426, "the version is not 13")
+        raise WsHandshakeError(
+            400 if is_stream else 426, "the version is not 13"
+        )
 
 
 def _offers_websocket(fields: FieldSection) -> Bool:

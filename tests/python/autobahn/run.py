@@ -4,11 +4,13 @@
 
 The demo server gets all 517 cases at /ws/deflate, and at /ws the 301 that need no
 compression. The client (tests/programs/ws_peer.mojo) gets all 517 with each
-kind of compression, and 301 without. All of it on each kernel interface. The
-reports are in build/autobahn. Ends with 1 if a verdict is not OK.
+kind of compression, and 301 without. All of it on each kernel interface. Then
+both get their cases over HTTP/2, with nghttpx in between. The reports are in
+build/autobahn. Ends with 1 if a verdict is not OK.
 """
 
 import argparse
+import contextlib
 import re
 import sys
 import time
@@ -16,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from autobahn.bridge import bridge, why_no_bridge  # noqa: E402
 from autobahn.suite import (  # noqa: E402
     CASES,
     COMPRESSION,
@@ -54,6 +57,23 @@ def judge(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
     return found
 
 
+def judge_streams(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
+    """Does the same over HTTP/2."""
+    server = Demo(backend)
+    name = f"{backend}-h2{path.replace('/', '-')}"
+    try:
+        with bridge(server.port, "h2") as port:
+            found = test_server(
+                f"ws://127.0.0.1:{port}{path}", name, excluded, seconds_max
+            )
+        code = server.stop()
+    finally:
+        server.kill()
+    if code != 0:
+        found.append(f"the server ended with {code}")
+    return found
+
+
 def judge_client(backend, compression, excluded, seconds_max=RUN_SECONDS_MAX):
     """Runs cases with a client; gives what is wrong."""
     program = build(CLIENT)
@@ -63,6 +83,29 @@ def judge_client(backend, compression, excluded, seconds_max=RUN_SECONDS_MAX):
         excluded,
         seconds_max,
     )
+
+
+def judge_client_streams(
+    backend, compression, excluded, seconds_max=RUN_SECONDS_MAX
+):
+    """Does the same over HTTP/2."""
+    program = build(CLIENT)
+    with contextlib.ExitStack() as stack:
+
+        def command(url):
+            suite_port = int(url.rsplit(":", 1)[1])
+            port = stack.enter_context(bridge(suite_port, "http/1.1"))
+            return [
+                program, "streams", backend, compression,
+                f"ws://127.0.0.1:{port}",
+            ]
+
+        return test_client(
+            command,
+            f"{backend}-client-h2-{compression}",
+            excluded,
+            seconds_max,
+        )
 
 
 def parse():
@@ -82,11 +125,18 @@ def main():
     wrong = count = 0
     runs = [(judge, *route) for route in ROUTES.items()]
     runs += [(judge_client, *offer) for offer in OFFERS.items()]
+    if why_no_bridge():
+        print(why_no_bridge())
+    else:
+        runs.append((judge_streams, "/ws/deflate", ()))
+        runs.append((judge_client_streams, "dedicated", ()))
     for backend in BACKENDS:
         for role, subject, excluded in runs:
             title = f"{backend} {subject}"
-            if role == judge_client:
+            if role in (judge_client, judge_client_streams):
                 title = f"{backend} client {subject}"
+            if role in (judge_streams, judge_client_streams):
+                title += " over HTTP/2"
             if not re.search(options.only, title):
                 continue
             excluded = SLOW if options.quick else excluded

@@ -15,6 +15,7 @@ import h2.config  # noqa: E402
 import h2.connection  # noqa: E402
 import h2.events  # noqa: E402
 import h2.settings  # noqa: E402
+from h2.settings import SettingCodes  # noqa: E402
 
 ANSWER_SECONDS_MAX = 10.0
 # As much as a test wants to receive without a thought for windows.
@@ -102,9 +103,9 @@ class H2Client:
         self.machine.local_settings = h2.settings.Settings(
             client=True,
             initial_values={
-                h2.settings.SettingCodes.ENABLE_PUSH: 0,
-                h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window,
-                h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20,
+                SettingCodes.ENABLE_PUSH: 0,
+                SettingCodes.INITIAL_WINDOW_SIZE: window,
+                SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20,
                 **(settings or {}),
             },
         )

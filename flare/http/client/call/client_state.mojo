@@ -322,7 +322,11 @@ struct ClientState(Movable):
             and not url.is_secure()
             and Bool(state[].config.proxies.http)
         )
-        var may_share = not asks_upgrade and state[].offers_http2(url)
+        var may_share = state[].offers_http2(url) and (
+            not asks_upgrade
+            or not url.is_secure()
+            or pool.may_upgrade_shared(url.authority())
+        )
         var known = pool.find(
             url.is_secure(), url.authority(), has_tunnel, may_share
         )
@@ -386,6 +390,7 @@ struct CallOwner(Movable):
     """The client."""
     var call: Call
     """The call."""
+    var _is_owner: Bool
 
     def __init__(out self, state: PointerTo[ClientState], call: Call):
         """Takes ownership of a call.
@@ -396,10 +401,21 @@ struct CallOwner(Movable):
         """
         self.state = state
         self.call = call
+        self._is_owner = True
 
     def __deinit__(deinit self):
         """Returns the block of the call."""
-        ClientState.end_call(self.state, self.call)
+        if self._is_owner:
+            ClientState.end_call(self.state, self.call)
+
+    def handed_over(mut self) -> Self:
+        """Returns the owner that ends the call in place of this one.
+
+        Returns:
+            The owner.
+        """
+        self._is_owner = False
+        return Self(self.state, self.call)
 
 
 def http_url(text: StringSlice) raises -> Url:

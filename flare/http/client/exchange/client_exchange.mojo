@@ -256,7 +256,9 @@ struct ClientExchange(TrivialRegisterPassable):
             head: The destination of the head.
             octets: Receives the octets that the head refers to.
         """
-        octets[].append(self._protocol().octets()[: self.state[].head_octets])
+        var found = self._protocol().octets()
+        # A head of HTTP/2 may have no field, and counts as one octet.
+        octets[].append(found[: min(self.state[].head_octets, len(found))])
         swap(head[], self.state[].head)
         self.consume_head()
 

@@ -5,7 +5,7 @@ frames leave with theirs. The fiber that reads the connection fills its inbox.
 """
 
 from flare.core import PointerTo
-from flare.message import HeaderMap
+from flare.message import FieldName, HeaderMap, Status
 from flare.proto.event import HttpEvent
 from flare.proto.h1 import BodyLength
 from flare.proto.h2.outgoing_requests import RequestStart
@@ -80,22 +80,71 @@ struct H2Exchange(TrivialRegisterPassable):
             raise Error(ClientError.because(Phase.QUEUE, e))
         if not c.may_take_more():
             raise not_processed("the connection takes no further stream")
+        if fields.has_known(FieldName.UPGRADE):
+            return self._begin_tunnel(method, target, fields, length)
+        self._begin_stream(
+            RequestStart(
+                method.as_bytes(),
+                target.as_bytes(),
+                Bool(c.connection.state[].transport.tls),
+                length,
+            ),
+            fields,
+        )
+
+    def _begin_stream(self, start: RequestStart, fields: HeaderMap) raises:
+        var c = self._connection()
         try:
             c.attach(
                 self._inbox(),
-                c.machine().send_request_head(
-                    RequestStart(
-                        method.as_bytes(),
-                        target.as_bytes(),
-                        Bool(c.connection.state[].transport.tls),
-                        length,
-                    ),
-                    fields,
-                    c.output(),
-                ),
+                c.machine().send_request_head(start, fields, c.output()),
             )
         except e:
             raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
+
+    @no_inline
+    def _begin_tunnel(
+        self,
+        method: StringSlice,
+        target: StringSlice,
+        fields: HeaderMap,
+        length: BodyLength,
+    ) raises:
+        """Asks for another protocol (RFC 8441), once the settings of the server
+        say that it may."""
+        var c = self._connection()
+        try:
+            await_change(
+                c,
+                self._inbox(),
+                Awaited.SETTINGS,
+                self.state[].clock.left(self.state[].timeouts.first_octet_ms),
+            )
+        except e:
+            raise Error(ClientError.because(Phase.HEAD, e))
+        if not c.may_take_more():
+            raise not_processed("the connection takes no further stream")
+        if not c.may_upgrade():
+            raise raised(
+                ClientError.PROTOCOL,
+                Phase.PREPARE,
+                "the server accepts no extended CONNECT",
+            )
+        var protocol = String(fields.get("Upgrade").value())
+        var own = fields.copy()
+        # RFC 8441 section 5.
+        _ = own.remove("Sec-WebSocket-Key")
+        self._begin_stream(
+            RequestStart(
+                method.as_bytes(),
+                target.as_bytes(),
+                Bool(c.connection.state[].transport.tls),
+                length,
+                protocol=protocol.as_bytes(),
+            ),
+            own,
+        )
+        self._inbox()[].tunnel.is_open = True
 
     def send(self, content: Span[UInt8, _]) raises:
         """Sends the head and a whole content.
@@ -196,6 +245,10 @@ struct H2Exchange(TrivialRegisterPassable):
             # A head may have no field.
             s.head_octets = max(len(inbox.wire), 1)
             s.has_heard = True
+            if inbox.tunnel.is_open and 200 <= s.head.status < 300:
+                # The same success has another status in HTTP/1.1.
+                s.head.status = Status.SWITCHING_PROTOCOLS
+                s.head.wants_upgrade = True
             return HttpEvent.RESPONSE_HEAD
         if inbox.informational != 0:
             s.head.status = inbox.informational
@@ -291,6 +344,13 @@ struct H2Exchange(TrivialRegisterPassable):
         """Abandons the stream: the fibers that wait for it get an error."""
         var c = self._connection()
         var inbox = self._inbox()
+        if (
+            inbox[].tunnel.is_open
+            and inbox[].has_ended
+            and not c.state()[].failure
+        ):
+            # The end of one side is answered with that of the other.
+            c.machine().send_end(inbox[].slot, c.output())
         if not inbox[].failure:
             inbox[].failure = raised(
                 ClientError.CLOSED, Phase.CONTENT, "the exchange was abandoned"
@@ -299,7 +359,7 @@ struct H2Exchange(TrivialRegisterPassable):
         inbox[].has_ended = False
         inbox[].has_head = False
         inbox[].wake()
-        if c.state()[].is_reading:
+        if c.state()[].reader:
             c.connection.interrupt_read()
 
     def leave(self):

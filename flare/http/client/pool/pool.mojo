@@ -21,6 +21,7 @@ from ..transport.clock import Clock, now
 from .origin import Origin, OriginProtocol, OriginState, queue_of
 from .sharing import (
     end_connection,
+    has_upgradable,
     is_worth_waiting,
     offer_shared,
     shared_with_room,
@@ -109,6 +110,20 @@ struct Pool(TrivialRegisterPassable):
         var added = heap_create(origin^)
         self.state[].origins.append(added)
         return added
+
+    def may_upgrade_shared(self, authority: StringSlice) -> Bool:
+        """Returns whether a shared connection to a secure origin exists whose
+        server accepts an extended CONNECT (RFC 8441). Whether a new one would
+        is not known before its settings.
+
+        Args:
+            authority: Host and port in normal form.
+
+        Returns:
+            False if an upgrade needs a connection of its own.
+        """
+        var origin = self.find(True, authority, False, True)
+        return Bool(origin) and has_upgradable(origin.value())
 
     def lend(
         self,

@@ -21,6 +21,26 @@ def shared_with_room(origin: Origin) -> Optional[ClientConnection]:
     return None
 
 
+def has_upgradable(origin: Origin) -> Bool:
+    """Returns whether a shared connection accepts an extended CONNECT.
+
+    Args:
+        origin: The origin.
+
+    Returns:
+        False also if the connection has no room.
+    """
+    for connection in origin[].connections.shared:
+        var c = SharedConnection(connection)
+        if c.may_upgrade() and c.room() > 0:
+            return True
+    for connection in origin[].connections.idle:
+        if connection.state[].shared:
+            if SharedConnection(connection).may_upgrade():
+                return True
+    return False
+
+
 def is_worth_waiting(origin: Origin) -> Bool:
     """Returns whether a request should wait for a shared connection instead of
     opening one.

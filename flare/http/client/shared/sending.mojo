@@ -73,7 +73,7 @@ def hand_sending_over(c: SharedConnection):
         c: The connection.
     """
     ref s = c.state()[]
-    if s.is_reading:
+    if s.reader:
         # It sends before it reads again.
         c.connection.interrupt_read()
     elif len(s.waiting) > 0:
@@ -97,7 +97,7 @@ def send_rest(c: SharedConnection, most_ms: Int) raises:
     if s.sending.stuck_since_ms == 0:
         s.sending.stuck_since_ms = max(now(), 1)
     s.sending.is_busy = True
-    if not s.is_reading and len(s.waiting) > 0:
+    if not s.reader and len(s.waiting) > 0:
         s.waiting[0].wake()
     var end_ms = now() + most_ms
     var interruption = Optional[Error](None)
@@ -144,8 +144,14 @@ def wake_writers(c: SharedConnection):
     if s.writers == 0:
         return
     for found in s.inboxes:
-        if found and found.value()[].writer:
-            found.value()[].writer.value().wake()
+        if not found or not found.value()[].fibers.writer:
+            continue
+        var writer = found.value()[].fibers.writer.value()
+        if s.reader and s.reader.value() == writer:
+            # It reads until something arrives, unless it is told.
+            c.connection.interrupt_read()
+        else:
+            writer.wake()
 
 
 def _send_once(c: SharedConnection, most_ms: Int) raises:

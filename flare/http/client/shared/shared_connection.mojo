@@ -92,6 +92,25 @@ struct SharedConnection(TrivialRegisterPassable):
         ref s = self.state()[]
         return not s.failure and not s.goaway.has_come
 
+    def has_settings(self) -> Bool:
+        """Returns whether the settings of the server have arrived.
+
+        Returns:
+            False at first.
+        """
+        return self.state()[].machine.input.phase == H2Phase.OPEN
+
+    def may_upgrade(self) -> Bool:
+        """Returns whether the server is known to accept an extended CONNECT.
+
+        Returns:
+            False also before its settings.
+        """
+        return (
+            self.may_take_more()
+            and self.state()[].machine.peer.has_connect_protocol
+        )
+
     def room(self) -> Int:
         """Returns how many more exchanges may use the connection.
 
@@ -103,7 +122,7 @@ struct SharedConnection(TrivialRegisterPassable):
         if not self.may_take_more():
             return 0
         var most = min(s.machine.peer.streams_max, s.machine.limits.streams_max)
-        if s.machine.input.phase != H2Phase.OPEN:
+        if not self.has_settings():
             most = min(most, _ASSUMED_STREAMS)
         return max(
             most - s.users - s.liveness.cancelled(), 1 if s.users == 0 else 0
@@ -149,7 +168,7 @@ struct SharedConnection(TrivialRegisterPassable):
             return
         for fiber in s.waiting:
             fiber.wake()
-        if s.is_reading:
+        if s.reader:
             # The fiber that reads may be one of them.
             self.connection.interrupt_read()
 

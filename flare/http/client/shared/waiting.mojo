@@ -16,6 +16,8 @@ from ..transport.stream_inbox import Inbox
 # read.
 comptime _SENDING_MS = 50
 comptime _GLANCE_MS = 1
+# No limit, to which a time can be added.
+comptime _LONGEST_MS = 1 << 40
 # Heads of all streams may be unsent, and answers to frames.
 comptime _UNSENT_OCTETS_READ_MAX = 1 << 20
 comptime UNSENT_OCTETS_MAX = 64 * 1024
@@ -34,6 +36,8 @@ struct Awaited:
     """Another stream may begin, or none ever."""
     comptime SENT: UInt8 = 3
     """No octet is unsent, or another fiber is sending."""
+    comptime SETTINGS: UInt8 = 4
+    """The settings of the server, or its end."""
 
 
 def await_change(
@@ -55,9 +59,13 @@ def await_change(
         return
     var fiber = waiting_fiber("read")
     _enter(c, inbox, awaited, fiber)
-    var end_ms = now() + most_ms
+    var began_ms = now()
+    var end_ms = began_ms + min(most_ms, _LONGEST_MS)
     var failure = Optional[Error](None)
     while not failure:
+        if awaited == Awaited.RESPONSE and inbox[].tunnel.patience_ms:
+            var patience_ms = inbox[].tunnel.patience_ms.value()[]
+            end_ms = began_ms + min(patience_ms, _LONGEST_MS)
         try:
             # Octets that have arrived are seen, however late it is.
             _step(c, fiber, max(end_ms - now(), 1))
@@ -75,21 +83,21 @@ def await_change(
 
 def _enter(c: SharedConnection, inbox: Inbox, awaited: UInt8, fiber: Fiber):
     if awaited == Awaited.RESPONSE:
-        inbox[].reader = fiber
-    elif awaited == Awaited.STREAM:
+        inbox[].fibers.reader = fiber
+    elif awaited == Awaited.STREAM or awaited == Awaited.SETTINGS:
         c.state()[].beginners += 1
     else:
-        inbox[].writer = fiber
+        inbox[].fibers.writer = fiber
         c.state()[].writers += 1
 
 
 def _leave(c: SharedConnection, inbox: Inbox, awaited: UInt8):
     if awaited == Awaited.RESPONSE:
-        inbox[].reader = None
-    elif awaited == Awaited.STREAM:
+        inbox[].fibers.reader = None
+    elif awaited == Awaited.STREAM or awaited == Awaited.SETTINGS:
         c.state()[].beginners -= 1
     else:
-        inbox[].writer = None
+        inbox[].fibers.writer = None
         c.state()[].writers -= 1
 
 
@@ -108,6 +116,8 @@ def is_there(c: SharedConnection, inbox: Inbox, awaited: UInt8) -> Bool:
         return inbox[].has_news()
     if awaited == Awaited.STREAM:
         return not c.may_take_more() or c.machine().may_begin()
+    if awaited == Awaited.SETTINGS:
+        return not c.may_take_more() or c.has_settings()
     if awaited == Awaited.SENT:
         return not has_unsent(c) or c.state()[].sending.is_busy
     var slot = inbox[].slot
@@ -146,7 +156,7 @@ def _may_read(c: SharedConnection) -> Bool:
     a server that sends and does not read would cause ever more answers."""
     ref s = c.state()[]
     return (
-        not s.is_reading
+        not s.reader
         and not s.failure
         and unsent_octets(c) <= _UNSENT_OCTETS_READ_MAX
     )
@@ -156,14 +166,14 @@ def _read_once(
     c: SharedConnection, fiber: Fiber, left_ms: Int, *, is_glance: Bool = False
 ) raises:
     ref s = c.state()[]
-    s.is_reading = True
+    s.reader = fiber
     var count = 0
     var failure = Optional[Error](None)
     try:
         count = c.connection.fill(min(left_ms, s.liveness.left_ms(now())))
     except e:
         failure = Error(e)
-    s.is_reading = False
+    s.reader = None
     if failure and is_glance and _is_timeout(failure.value()):
         return
     if failure:
@@ -179,5 +189,5 @@ def _is_timeout(error: Error) -> Bool:
 
 def _hand_reading_over(c: SharedConnection):
     ref s = c.state()[]
-    if not s.is_reading and len(s.waiting) > 0:
+    if not s.reader and len(s.waiting) > 0:
         s.waiting[0].wake()

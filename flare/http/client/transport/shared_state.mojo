@@ -56,14 +56,14 @@ struct SharedState(Movable):
     """The inbox of each slot of the machine."""
     var users: Int
     """Exchanges to which the connection is lent."""
-    var is_reading: Bool
-    """Whether a fiber is reading."""
+    var reader: Optional[Fiber]
+    """The fiber that reads, if one does."""
     var waiting: List[Fiber]
     """The fibers that wait while another one reads."""
     var writers: Int
     """How many fibers wait to send content."""
     var beginners: Int
-    """How many fibers wait to begin a stream."""
+    """How many fibers wait to begin a stream, or for settings before that."""
     var sending: SharedSending
     """The direction to the server."""
     var liveness: Liveness
@@ -84,7 +84,7 @@ struct SharedState(Movable):
         self.machine = H2State(limits, is_client=True)
         self.inboxes = List[Optional[Inbox]]()
         self.users = 0
-        self.is_reading = False
+        self.reader = None
         self.waiting = List[Fiber]()
         self.writers = 0
         self.beginners = 0

@@ -14,6 +14,37 @@ comptime _KEPT_OCTETS_MAX = 64 * 1024
 comptime _KEPT_LINES_MAX = 128
 
 
+struct TunnelReading(ImplicitlyCopyable, Movable):
+    """The reading of another protocol (RFC 8441)."""
+
+    var is_open: Bool
+    """Whether the request is an extended CONNECT."""
+    var seen_octets: Int
+    """How much unread content the reader has seen, and waits for more."""
+    var patience_ms: Optional[PointerTo[Int]]
+    """The longest wait of the reader, if it may change meanwhile."""
+
+    def __init__(out self):
+        """Creates the state of a request that is none."""
+        self.is_open = False
+        self.seen_octets = 0
+        self.patience_ms = None
+
+
+struct InboxFibers(ImplicitlyCopyable, Movable):
+    """The fibers that wait for an exchange."""
+
+    var reader: Optional[Fiber]
+    """The fiber that waits for the response."""
+    var writer: Optional[Fiber]
+    """The fiber that waits to send."""
+
+    def __init__(out self):
+        """Creates the state without any."""
+        self.reader = None
+        self.writer = None
+
+
 struct StreamInbox(Movable):
     """The received parts of one response, and the fibers that wait for more."""
 
@@ -38,10 +69,10 @@ struct StreamInbox(Movable):
     """Whether the whole response has arrived."""
     var failure: Optional[Error]
     """The error after the content that has arrived."""
-    var reader: Optional[Fiber]
-    """The fiber that waits for the response."""
-    var writer: Optional[Fiber]
-    """The fiber that waits to send."""
+    var tunnel: TunnelReading
+    """How another protocol is read."""
+    var fibers: InboxFibers
+    """The fibers that wait."""
 
     def __init__(out self):
         """Creates an inbox without a stream."""
@@ -55,8 +86,8 @@ struct StreamInbox(Movable):
         self.has_head = False
         self.has_ended = False
         self.failure = None
-        self.reader = None
-        self.writer = None
+        self.tunnel = TunnelReading()
+        self.fibers = InboxFibers()
 
     def has_news(self) -> Bool:
         """Returns whether a part of the response, or its failure, is unread.
@@ -66,7 +97,7 @@ struct StreamInbox(Movable):
         """
         return (
             self.has_head
-            or len(self.content) > 0
+            or len(self.content) > self.tunnel.seen_octets
             or self.has_ended
             or self.informational != 0
             or Bool(self.failure)
@@ -74,10 +105,10 @@ struct StreamInbox(Movable):
 
     def wake(self):
         """Wakes the fibers that wait for this exchange."""
-        if self.reader:
-            self.reader.value().wake()
-        if self.writer:
-            self.writer.value().wake()
+        if self.fibers.reader:
+            self.fibers.reader.value().wake()
+        if self.fibers.writer:
+            self.fibers.writer.value().wake()
 
     def clear(mut self):
         """Prepares for the next exchange, and keeps little memory."""
@@ -88,6 +119,7 @@ struct StreamInbox(Movable):
         self.has_head = False
         self.has_ended = False
         self.failure = None
+        self.tunnel = TunnelReading()
         if len(self.trailers) > 0:
             self.trailers = HeaderMap()
         if self.wire.capacity() > _KEPT_OCTETS_MAX:

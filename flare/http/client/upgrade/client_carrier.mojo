@@ -1,4 +1,4 @@
-"""Moves octets between an upgraded stream and the connection of a client.
+"""Moves octets between an upgraded stream and the transport of a client.
 
 Each function runs on the fiber that calls the stream. It may park in the
 socket: to receive, or to send. No loop calls the protocol, so the protocol
@@ -26,9 +26,19 @@ from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
-from ..transport.client_connection import ClientConnection
 from ..transport.clock import now
 from .upgrade_state import ClientUpgrade, leave, upgrade_of
+from .upgrade_transport import (
+    check_transport,
+    close_transport,
+    drop_octets,
+    end_output,
+    flush_octets,
+    output_of_upgrade,
+    receive_octets,
+    send_octets,
+    unread_octets,
+)
 
 comptime _ROOM_OCTETS = 64 * 1024
 comptime _KEPT_OCTETS_MAX = 64 * 1024
@@ -76,15 +86,14 @@ def await_end(u: ClientUpgrade, timeout_ms: Int):
     u[].fibers += 1
     try:
         while not u[].has_ended and not u[].is_over:
-            var c = _connection(u)
-            c.consume(len(c.window()))
-            u[].has_ended = c.fill(max(deadline_ms - now(), 0)) == 0
+            drop_octets(u, len(unread_octets(u)))
+            receive_octets(u, max(deadline_ms - now(), 0), None)
     except:
         # No octet can follow an error.
         u[].has_ended = True
     if not u[].is_over:
         u[].has_ended = True
-        _connection(u).close()
+        close_transport(u)
     leave(u)
 
 
@@ -104,7 +113,7 @@ def end_sending(u: ClientUpgrade) raises:
     u[].fibers += 1
     var failure = Optional[Error](None)
     try:
-        _connection(u).end_sending(u[].sending.write_ms)
+        end_output(u)
     except e:
         failure = e^
     leave(u)
@@ -112,21 +121,10 @@ def end_sending(u: ClientUpgrade) raises:
         raise failure.take()
 
 
-def _connection(u: ClientUpgrade) -> ClientConnection:
-    return u[].connection.unsafe_value()
-
-
-def _window(u: ClientUpgrade) -> MutOctets:
-    ref received = _connection(u).state[].received
-    if len(received) == 0:
-        return MutOctets()
-    return MutOctets(unsafe_ptr=received.unsafe_front(), length=len(received))
-
-
 def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     var u = upgrade_of(exchange)
     while True:
-        var octets = _window(u)
+        var octets = unread_octets(u)
         if len(octets) > more_than or more_than < 0 or u[].has_ended:
             return octets
         if u[].exchange[].waiter:
@@ -141,8 +139,14 @@ def _receive(u: ClientUpgrade) raises:
     u[].fibers += 1
     var failure = Optional[Error](None)
     try:
-        var timeout_ms = u[].exchange[].stream.upgrade.read_timeout_ms
-        u[].has_ended = _connection(u).fill(timeout_ms) == 0
+        ref upgrade = u[].exchange[].stream.upgrade
+        receive_octets(
+            u,
+            upgrade.read_timeout_ms,
+            Pointer(to=upgrade.read_timeout_ms).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
     except e:
         failure = e^
     var is_over = u[].is_over
@@ -167,15 +171,15 @@ def _was_interrupted(error: Error, fiber: Fiber) -> Bool:
 
 def _consume_octets(exchange: Erased, count: Int) raises:
     var u = upgrade_of(exchange)
-    if count < 0 or count > len(_window(u)):
+    if count < 0 or count > len(unread_octets(u)):
         raise Error(NOT_RECEIVED)
-    _connection(u).consume(count)
+    drop_octets(u, count)
 
 
 def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var u = upgrade_of(exchange)
     _check_sending(u)
-    var output = _connection(u).output()
+    var output = output_of_upgrade(u)
     if count <= 0:
         if len(output[]) < _ROOM_OCTETS:
             _ = output[].reserve(-count)
@@ -207,7 +211,7 @@ def _unsent_octets(exchange: Erased) -> Int:
     var u = upgrade_of(exchange)
     if u[].is_over:
         return 0
-    return len(_connection(u).output()[]) + len(u[].sending.octets)
+    return len(output_of_upgrade(u)[]) + len(u[].sending.octets)
 
 
 def _announce_output(exchange: Erased):
@@ -221,6 +225,7 @@ def _announce_output(exchange: Erased):
 def _check_sending(u: ClientUpgrade) raises:
     if u[].sending.failure:
         raise Error(CUT_OFF, ": ", u[].sending.failure.value())
+    check_transport(u)
 
 
 def _send_rest(u: ClientUpgrade) raises:
@@ -228,7 +233,7 @@ def _send_rest(u: ClientUpgrade) raises:
     ref sending = u[].sending
     if sending.is_busy or sending.failure:
         return
-    var output = _connection(u).output()
+    var output = output_of_upgrade(u)
     if len(sending.octets) + len(output[]) == 0:
         return
     sending.is_busy = True
@@ -259,7 +264,7 @@ def _send_rest(u: ClientUpgrade) raises:
 def _has_unsent(u: ClientUpgrade) -> Bool:
     if u[].is_over or u[].sending.failure:
         return False
-    return len(u[].sending.octets) > 0 or len(_connection(u).output()[]) > 0
+    return len(u[].sending.octets) > 0 or len(output_of_upgrade(u)[]) > 0
 
 
 def _send_once(u: ClientUpgrade) raises:
@@ -269,16 +274,18 @@ def _send_once(u: ClientUpgrade) raises:
     var began_ms = now()
     try:
         var octets = u[].sending.octets.span()
-        var count = _connection(u).write(
+        var count = send_octets(
+            u,
             Span[UInt8, ImmUntrackedOrigin](
                 unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
                     ImmUntrackedOrigin
                 ](),
                 length=len(octets),
             ),
-            u[].sending.write_ms,
         )
         u[].sending.octets.consume(count)
+        if not _has_unsent(u):
+            flush_octets(u)
     except e:
         var net = NetError.of(e)
         if net and (

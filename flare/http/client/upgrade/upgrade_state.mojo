@@ -1,7 +1,8 @@
 """Defines the state of a connection that a server has upgraded for a client.
 
-The connection leaves the pool with the 101: a protocol may keep it for days,
-and requests must not wait for that.
+A connection of HTTP/1.1 leaves the pool with the 101: a protocol may keep it for
+days, and requests must not wait for that. In HTTP/2, the call lasts as long as
+its stream.
 
 The protocol speaks over an `UpgradedStream`, as at a server: `carrier` has the
 functions of its exchange. Its handle may outlive the upgrade, so the block of
@@ -22,6 +23,8 @@ from flare.runtime.fiber import Fiber
 from flare.sys.clock import monotonic_ns
 from flare.sys.thread_cell import thread_recycler
 
+from ..call.call import exchange_of
+from ..call.client_state import CallOwner, ClientState
 from ..transport.client_connection import ClientConnection
 
 
@@ -29,8 +32,9 @@ struct UpgradeSending(Movable):
     """The direction to the server."""
 
     var octets: Buffer
-    """The octets in flight. The output of the connection collects further ones.
-    """
+    """The octets in flight. The output collects further ones."""
+    var output: Buffer
+    """The output of a stream. A connection has one of its own."""
     var is_busy: Bool
     """Whether a fiber is sending. It sends the octets of others too."""
     var write_ms: Int
@@ -47,6 +51,7 @@ struct UpgradeSending(Movable):
             write_ms: The longest wait for room.
         """
         self.octets = Buffer()
+        self.output = Buffer()
         self.is_busy = False
         self.write_ms = write_ms
         self.failure = None
@@ -66,7 +71,9 @@ struct ClientUpgradeState(Movable):
     var functions: CarrierFunctions
     """The functions of the exchange."""
     var connection: Optional[ClientConnection]
-    """The connection; none after a refusal."""
+    """The connection of HTTP/1.1; none after a refusal."""
+    var call: Optional[CallOwner]
+    """The call whose exchange is the stream, in HTTP/2."""
     var status: Int
     """The status of the response; 101 if the connection was upgraded."""
     var refusal: List[UInt8]
@@ -93,6 +100,7 @@ struct ClientUpgradeState(Movable):
         self.exchange = _taken()
         self.functions = functions
         self.connection = None
+        self.call = None
         self.status = status
         self.refusal = List[UInt8]()
         self.sending = UpgradeSending(write_ms)
@@ -151,6 +159,8 @@ def close_and_free(u: ClientUpgrade):
     u[].is_over = True
     if u[].connection:
         u[].connection.unsafe_value().close()
+    elif u[].call:
+        exchange_of(u[].call.value().call).close()
     u[].sending.wake_all()
     _free_unused(u)
 
@@ -170,8 +180,16 @@ def _free_unused(u: ClientUpgrade):
         return
     if u[].connection:
         u[].connection.unsafe_value().destroy()
+    elif u[].call:
+        _leave_stream(u[].call.value())
     _give_back(u[].exchange)
     heap_destroy(u)
+
+
+def _leave_stream(owner: CallOwner):
+    ClientState.pool_of(owner.state).discard(
+        owner.call[].origin.value(), exchange_of(owner.call)
+    )
 
 
 def _taken() -> Exchange:

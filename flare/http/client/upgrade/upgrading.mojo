@@ -35,10 +35,11 @@ def upgraded(var owner: CallOwner) raises -> ClientUpgrade:
         while True:
             _ = answered(owner.state, owner.call, _UNBOUNDED)
             if not goes_on(owner.state, owner.call):
-                return _taken_over(owner)
+                break
     except e:
         owner.call[].fail(e, Phase.PREPARE)
         raise Error(ClientError.because(Phase.PREPARE, e))
+    return _taken_over(owner^)
 
 
 def taken_from(stream: Stream) -> ClientUpgrade:
@@ -55,25 +56,35 @@ def taken_from(stream: Stream) -> ClientUpgrade:
     u[].exchange[].begin()
     u[].exchange[].gathered.clear()
     s.is_over = True
-    _detach(s.owner, s.exchange, u)
+    if not s.exchange.is_shared():
+        _detach(s.owner, s.exchange, u)
+        return u
+    _keep_stream(s.owner.handed_over(), u)
     return u
 
 
-def _taken_over(owner: CallOwner) raises -> ClientUpgrade:
+def _taken_over(var owner: CallOwner) raises -> ClientUpgrade:
     var exchange = exchange_of(owner.call)
     var u = _fresh(exchange)
     if exchange.status() != _SWITCHING_PROTOCOLS:
-        var pool = ClientState.pool_of(owner.state)
-        var origin = owner.call[].origin.value()
-        exchange.consume_head()
-        if _has_read_refusal(exchange, u):
-            pool.release(origin, exchange)
-        else:
-            pool.discard(origin, exchange)
+        _read_refusal(owner, exchange, u)
         return u
     _keep_head(exchange, u)
-    _detach(owner, exchange, u)
+    if exchange.is_shared():
+        _keep_stream(owner^, u)
+    else:
+        _detach(owner, exchange, u)
     return u
+
+
+def _read_refusal(owner: CallOwner, exchange: ClientExchange, u: ClientUpgrade):
+    var pool = ClientState.pool_of(owner.state)
+    var origin = owner.call[].origin.value()
+    exchange.consume_head()
+    if _has_read_refusal(exchange, u):
+        pool.release(origin, exchange)
+    else:
+        pool.discard(origin, exchange)
 
 
 def _fresh(exchange: ClientExchange) -> ClientUpgrade:
@@ -95,6 +106,11 @@ def _detach(owner: CallOwner, exchange: ClientExchange, u: ClientUpgrade):
     open_exchange(u)
 
 
+def _keep_stream(var owner: CallOwner, u: ClientUpgrade):
+    u[].call = owner^
+    open_exchange(u)
+
+
 def _keep_head(exchange: ClientExchange, u: ClientUpgrade):
     # The protocol reads the head while further octets arrive.
     ref x = u[].exchange[]
@@ -104,7 +120,8 @@ def _keep_head(exchange: ClientExchange, u: ClientUpgrade):
         Pointer(to=x.head).unsafe_origin_cast[MutUntrackedOrigin](),
         Pointer(to=x.gathered).unsafe_origin_cast[MutUntrackedOrigin](),
     )
-    x.octets = x.gathered.unsafe_front()
+    if len(x.gathered) > 0:
+        x.octets = x.gathered.unsafe_front()
     x.octet_count = len(x.gathered)
 
 

@@ -37,6 +37,13 @@ from ..receiving.protocol_input import (
     receive_wish,
     refuse_excess,
 )
+from ..receiving.upgraded_input import (
+    abort_stream,
+    consume_upgraded,
+    has_upgraded_ended,
+    is_held_back,
+    upgraded_octets,
+)
 from ..records.statistics import count
 from ..sending.h1_responses import can_send_file, count_file_content
 from ..sending.protocol_output import (
@@ -47,17 +54,16 @@ from ..sending.protocol_output import (
     write_interim,
     write_stream_octets,
 )
+from ..sending.upgraded_output import (
+    queue_upgraded,
+    unsent_of_upgraded,
+    upgraded_room,
+)
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.log_lines import log_line_of_peer
-from ..transport.outbox import (
-    forget_file,
-    has_file,
-    make_room,
-    output_of,
-    stream_room,
-)
+from ..transport.outbox import forget_file, has_file
 from ..transport.read_ahead import adjust_receive
-from ..transport.window import consume, window
+from ..transport.window import window
 from ..transport.worker_state import ExchangeFunctions, worker_of
 from .connection import Connection, end_content_wait
 from .due import note_due
@@ -250,37 +256,34 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var x = _of(exchange)
     var c = connection_of(x)
     _check_thread(c)
-    var room: Int
     if count > 0:
         _await_room(x)
-        room = min(count, _room_left(x))
     else:
         _check_peer(x)
-        room = max(stream_room(c) - len(c[].outbox.output), 0)
-        if room < -count and len(c[].outbox.output) > 0:
-            room = 0
-    var output = output_of(c)
-    if room > 0:
-        make_room(c, room if count > 0 else -count)
-    return OutputRoom(output, room)
+    return upgraded_room(x, count)
 
 
 def _unsent_octets(exchange: Erased) -> Int:
-    ref outbox = connection_of(_of(exchange))[].outbox
-    return len(outbox.output) + len(outbox.sending)
+    return unsent_of_upgraded(_of(exchange))
 
 
 def _announce_output(exchange: Erased):
-    note_due(connection_of(_of(exchange)))
+    var x = _of(exchange)
+    queue_upgraded(x)
+    note_due(connection_of(x))
 
 
 def _is_held_back(exchange: Erased) -> Bool:
-    ref window = connection_of(_of(exchange))[].window
-    return window.is_paused or window.is_starved
+    return is_held_back(_of(exchange))
 
 
 def _abort(exchange: Erased):
-    Connection(connection_of(_of(exchange))).abort()
+    var x = _of(exchange)
+    var c = connection_of(x)
+    if abort_stream(x):
+        note_due(c)
+    else:
+        Connection(c).abort()
 
 
 def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
@@ -290,11 +293,11 @@ def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     var request_id = x[].request_id
     x[].stream.upgrade.has_read = True
     while True:
-        var octets = window(c)
+        var octets = upgraded_octets(x)
         if len(octets) > more_than:
             return octets
         _check_peer(x)
-        if c[].ending.peer_ended:
+        if has_upgraded_ended(x):
             _check_end(c)
             return octets
         if x[].stream.stop.is_due():
@@ -315,12 +318,12 @@ def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
 
 
 def _consume_octets(exchange: Erased, count: Int) raises:
-    var c = connection_of(_of(exchange))
-    if count < 0 or count > len(window(c)):
+    var x = _of(exchange)
+    var c = connection_of(x)
+    if count < 0 or count > len(upgraded_octets(x)):
         raise Error(NOT_RECEIVED)
-    consume(c, worker_of(c)[].reactor.buffers(), count)
-    c[].share.moved_octets += count
-    if len(window(c)) > 0:
+    consume_upgraded(x, count)
+    if c[].h2 or len(window(c)) > 0:
         # The function may read no more in this turn, and its protocol looks.
         note_due(c)
     if c[].window.is_paused and c[].stage == Stage.OPEN:
@@ -430,7 +433,7 @@ def _on_lost(task: Erased):
     )
     # The next octets on the connection would be taken for the answer, and a
     # half-streamed answer for the whole.
-    c[].ending.resets = c[].ending.resets or x[].stream.is_open
+    c[].ending.resets = c[].ending.resets or (x[].stream.is_open and not c[].h2)
     count(w[].statistics[].handlers_lost)
     if x[].stream.upgrade.protocol:
         var protocol = x[].stream.upgrade.protocol.unsafe_value()

@@ -10,6 +10,7 @@ from .request_content import (
     is_favoured,
     reads_in_large,
 )
+from ..transport.upgraded import tell_room
 
 
 def has_request(c: PointerTo[ConnectionState]) -> Bool:
@@ -53,6 +54,8 @@ def _held_by_streams(c: PointerTo[ConnectionState]) -> Int:
     for ref side in h2.streams:
         if side.exchange:
             held += held_octets(side.exchange.unsafe_value())
+        if side.tunnel:
+            held += side.tunnel.unsafe_value()[].received.capacity()
         if side.unsent:
             held += side.unsent.unsafe_value()[].owned_octets()
     return held
@@ -116,12 +119,7 @@ def wake_writers(c: PointerTo[ConnectionState]):
     """
     # Those of HTTP/2 wait for their turn, not for the output.
     if c[].running > 0 and not c[].h2:
-        ref stream = c[].h1.exchange.unsafe_value()[].stream
-        if stream.waiter:
-            stream.waiter.unsafe_value().wake()
-        elif stream.upgrade.protocol:
-            var protocol = stream.upgrade.protocol.unsafe_value()
-            protocol.on_room(protocol.state)
+        tell_room(c[].h1.exchange.unsafe_value())
 
 
 def has_all_content(c: PointerTo[ConnectionState]) -> Bool:

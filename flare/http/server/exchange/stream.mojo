@@ -24,6 +24,11 @@ from flare.sys.socket_address import SocketAddressStorage
 from ..records.statistics import count
 from ..sending.protocol_output import break_off, end_stream_output
 from ..sending.sent import Sent
+from ..sending.upgraded_output import (
+    end_upgraded,
+    may_not_succeed,
+    sent_status,
+)
 from ..transport.buffered import is_full
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.log_lines import log_line_of_peer
@@ -84,6 +89,8 @@ def _end(x: Exchange, var content: Body):
     connection_of(x)[].ending.is_agreed = (
         x[].stream.upgrade.has_said_end and x[].stream.upgrade.has_heard_end
     )
+    if x[].is_upgraded():
+        end_upgraded(x)
     x[].stream.end()
     _count_stream(x, worker_of(connection_of(x)), -1)
 
@@ -99,6 +106,9 @@ def _refuse(x: Exchange, response: Response) -> Bool:
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
     if is_upgrade and not can_upgrade(x, response):
         answer(x, upgrade_required(x, response))
+        return True
+    if may_not_succeed(x, response):
+        answer(x, error_answer(x, Status.NOT_IMPLEMENTED))
         return True
     if (
         w[].streams >= w[].config.max_streams
@@ -226,4 +236,4 @@ def _says_stopping(error: Error) -> Bool:
 
 @no_inline
 def _record(x: Exchange):
-    record_access(x, Sent(x[].stream.status, x[].stream.written))
+    record_access(x, Sent(sent_status(x), x[].stream.written))

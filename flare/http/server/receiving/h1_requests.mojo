@@ -30,6 +30,7 @@ from ..exchange.request_content import (
     reads_in_large,
     refusal_of_content,
 )
+from ..transport.upgraded import tell_octets
 from ..records.statistics import WorkerStatistics, count
 from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
@@ -80,7 +81,7 @@ def advance_h1(c: PointerTo[ConnectionState]) -> Bool:
     if x[].is_running():
         if x[].is_upgraded():
             if len(octets) > 0 or c[].ending.peer_ended:
-                _hand_over(x)
+                tell_octets(x)
             return False
         if (
             x[].content.is_complete
@@ -129,16 +130,6 @@ def _is_preface(octets: Span[UInt8, _]) -> Bool:
 def _is_last_request(c: PointerTo[ConnectionState]) -> Bool:
     ref w = worker_of(c)[]
     return Int(c[].h1.requests) >= w.config.max_keepalive_requests or w.stopping
-
-
-@always_inline
-def _hand_over(x: Exchange):
-    """Announces octets that belong to the handler of an upgraded request."""
-    if x[].waiter:
-        x[].waiter.unsafe_value().wake()
-    elif x[].stream.upgrade.protocol:
-        var protocol = x[].stream.upgrade.protocol.unsafe_value()
-        protocol.on_octets(protocol.state)
 
 
 @always_inline

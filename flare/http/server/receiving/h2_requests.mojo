@@ -17,7 +17,6 @@ from flare.proto.h1 import H1Rule
 from flare.proto.h2.h2_error import H2Code, H2Error
 from flare.proto.h2.h2_event import H2Event
 from flare.runtime.backend import BackendKind
-from flare.runtime.fiber import Fiber
 from flare.sys.socket import set_socket_option
 from flare.sys.socket_constants import IPPROTO_TCP, TCP_NOTSENT_LOWAT
 
@@ -31,14 +30,7 @@ from ..exchange.lifecycle import (
 from ..exchange.of_connection import any_reads_in_large
 from ..exchange.poison import poison_views
 from ..exchange.record import answer
-from ..exchange.request_content import (
-    READ_AHEAD_OCTETS,
-    append_content,
-    count_content,
-    gathers_content,
-    may_take_content,
-    refusal_of_content,
-)
+from ..exchange.request_content import READ_AHEAD_OCTETS
 from ..records.statistics import count
 from ..sending.h2_pump import note_stalls
 from ..sending.h2_responses import (
@@ -55,6 +47,13 @@ from ..transport.outbox import output_of
 from ..transport.read_ahead import ReceiveWish
 from ..transport.window import consume, drop_input, window
 from ..transport.worker_state import worker_of
+from .h2_content import take_content, take_trailers
+from .h2_tunnels import (
+    begin_tunnel,
+    drop_tunnel,
+    take_tunnel_octets,
+    tell_unread_tunnels,
+)
 
 # While more is unsent, no frames are read: they may ask for more.
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
@@ -104,6 +103,8 @@ def advance_h2(c: PointerTo[ConnectionState]) -> Bool:
         return False
     if c[].h2.unsafe_value()[].waiting > 0:
         _start_waiting(c)
+    if c[].h2.unsafe_value()[].has_unread_tunnel:
+        tell_unread_tunnels(c)
     var octets = window(c)
     if len(octets) == 0 or len(c[].outbox.output) > _UNSENT_OCTETS_MAX:
         if c[].ending.peer_ended and len(octets) == 0:
@@ -123,7 +124,10 @@ def advance_h2(c: PointerTo[ConnectionState]) -> Bool:
         _begin_request(c, event)
         return True
     if event.kind == H2Event.DATA:
-        _take_content(c, event, octets)
+        if side_of(c, event.slot).tunnel:
+            take_tunnel_octets(c, event, octets)
+        else:
+            take_content(c, event, octets)
         consume(c, w[].reactor.buffers(), event.consumed)
         return True
     consume(c, w[].reactor.buffers(), event.consumed)
@@ -152,6 +156,8 @@ def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
     _set_exchange(c, event.slot, x)
     begin_exchange(x)
     x[].content.is_complete = event.ends
+    if x[].head.wants_upgrade:
+        begin_tunnel(x, event.ends)
     ref h2 = c[].h2.unsafe_value()[]
     h2.requests += 1
     if h2.requests == w[].config.http2.max_requests:
@@ -237,8 +243,7 @@ def reset_stalled(c: PointerTo[ConnectionState]):
             and unsent.unsafe_value()[].awaits_window
             and unsent.unsafe_value()[].budget.deadline_ms() <= now_ms
         ):
-            h2_machine(c).reset(slot, H2Code.CANCEL, output_of(c))
-            _end_stream(c, slot)
+            _reset(c, slot, H2Code.CANCEL)
     note_stalls(c)
 
 
@@ -246,7 +251,7 @@ def reset_stalled(c: PointerTo[ConnectionState]):
 def _set_exchange(c: PointerTo[ConnectionState], slot: Int, x: Exchange):
     ref streams = c[].h2.unsafe_value()[].streams
     while len(streams) <= slot:
-        streams.append(StreamSide(None, None))
+        streams.append(StreamSide())
     side_of(c, slot).exchange = x
 
 
@@ -258,33 +263,14 @@ def _refuse_head(c: PointerTo[ConnectionState], x: Exchange, status: Int):
     _give_exchange(c, x)
 
 
-def _take_content(
-    c: PointerTo[ConnectionState],
-    event: H2Event,
-    octets: Span[UInt8, MutUntrackedOrigin],
-):
-    var exchange = side_of(c, event.slot).exchange
-    if not exchange:
-        # Its response is on the way already.
-        h2_machine(c).release(event.slot, event.length, output_of(c))
-        return
-    var x = exchange.unsafe_value()
-    x[].content.received += event.length
-    if event.ends:
-        x[].content.is_complete = True
-    if not refuse_h2_excess(x):
-        if event.length > 0 and x[].content.status == 0:
-            append_content(x, octets[event.start : event.start + event.length])
-            count_content(x, event.length)
-        release_taken(x)
-    if event.ends:
-        _wake(x[].waiter)
-
-
 @no_inline
 def _take_other(c: PointerTo[ConnectionState], event: H2Event):
     if event.kind == H2Event.TRAILERS:
-        _take_trailers(c, event)
+        if side_of(c, event.slot).tunnel:
+            # RFC 9113 section 8.5.
+            _reset(c, event.slot, H2Code.PROTOCOL_ERROR)
+        else:
+            take_trailers(c, event)
     elif event.kind == H2Event.RESET:
         _end_stream(c, event.slot)
     elif event.kind == H2Event.WINDOW_SMALL:
@@ -303,17 +289,20 @@ def _grow_windows(c: PointerTo[ConnectionState]):
         budget.grown_octets += h2_machine(c).grow_windows(output_of(c))
 
 
-def _take_trailers(c: PointerTo[ConnectionState], event: H2Event):
-    var exchange = side_of(c, event.slot).exchange
-    if not exchange:
-        return
-    var x = exchange.unsafe_value()
-    ref trailers = h2_machine(c).state[].input.trailers
-    worker_of(c)[].make_room(x[].content.trailers, len(trailers.octets))
-    x[].content.trailers.append(trailers.octets.span())
-    swap(x[].head.trailers, trailers.lines)
-    x[].content.is_complete = True
-    _wake(x[].waiter)
+def abort_h2_exchange(x: Exchange):
+    """Ends a request at once, as if its client had left.
+
+    Args:
+        x: The request, whose handler runs.
+    """
+    _reset(connection_of(x), x[].stream_slot, H2Code.CANCEL)
+
+
+def _reset(c: PointerTo[ConnectionState], slot: Int, code: UInt32):
+    """Resets a stream, and ends it."""
+    if not h2_machine(c).has_ended(slot):
+        h2_machine(c).reset(slot, code, output_of(c))
+    _end_stream(c, slot)
 
 
 def _end_stream(c: PointerTo[ConnectionState], slot: Int):
@@ -344,6 +333,7 @@ def finish_h2_exchange(c: PointerTo[ConnectionState], x: Exchange):
 def _give_exchange(c: PointerTo[ConnectionState], x: Exchange):
     var slot = x[].stream_slot
     poison_views(c, x)
+    drop_tunnel(c, slot)
     side_of(c, slot).exchange = None
     if not side_of(c, slot).unsent:
         forget_h2(c, slot)
@@ -361,86 +351,9 @@ def forget_h2_exchange(c: PointerTo[ConnectionState], x: Exchange):
     """
     c[].running -= 1
     reset_h2(x, H2Code.INTERNAL_ERROR)
+    drop_tunnel(c, x[].stream_slot)
     side_of(c, x[].stream_slot).exchange = None
     forget_h2(c, x[].stream_slot)
-
-
-def refuse_h2_excess(x: Exchange) -> Bool:
-    """Rejects the content of a request if its received or announced length
-    exceeds the handler's limit.
-
-    Args:
-        x: The request, whose handler runs.
-
-    Returns:
-        True if the content was rejected.
-    """
-    if x[].content.status != 0 or not x[].is_running():
-        return False
-    var status = refusal_of_content(x, 0)
-    if status == 0:
-        return False
-    refuse_h2_content(x, status)
-    return True
-
-
-def refuse_h2_content(x: Exchange, status: Int):
-    """Rejects the content of a request in progress.
-
-    Args:
-        x: The request.
-        status: The status that answers the request, in place of the handler's
-            response.
-    """
-    count(worker_of(connection_of(x))[].statistics[].refused)
-    x[].content.status = status
-    _wake(x[].waiter)
-
-
-def refuse_h2_contents(c: PointerTo[ConnectionState], status: Int):
-    """Rejects the contents that are still gathered.
-
-    Args:
-        c: The connection.
-        status: The status that answers the requests.
-    """
-    for i in range(len(c[].h2.unsafe_value()[].streams)):
-        var x = c[].h2.unsafe_value()[].streams[i].exchange
-        if x and gathers_content(x.unsafe_value()):
-            refuse_h2_content(x.unsafe_value(), status)
-
-
-def release_all_taken(c: PointerTo[ConnectionState]):
-    """Returns credit for the content that the handlers of a connection have taken.
-
-    Args:
-        c: The connection.
-    """
-    for i in range(len(c[].h2.unsafe_value()[].streams)):
-        var x = c[].h2.unsafe_value()[].streams[i].exchange
-        if x and x.unsafe_value()[].is_running():
-            release_taken(x.unsafe_value())
-
-
-def release_taken(x: Exchange):
-    """Returns credit for the content that a handler has taken.
-
-    Args:
-        x: The request, whose handler runs.
-    """
-    var c = connection_of(x)
-    var machine = h2_machine(c)
-    var held = machine.held_octets(x[].stream_slot)
-    if held == 0:
-        return
-    # Octets that were read stay in the buffer until the last one is. So it
-    # outgrows no window.
-    var unread = len(x[].content.octets)
-    if x[].content.is_whole:
-        # It is kept, within the limit of the content and the worker's budget.
-        unread = 0 if may_take_content(x) else held
-    if held > unread:
-        machine.release(x[].stream_slot, held - unread, output_of(c))
 
 
 def go_away_h2(c: PointerTo[ConnectionState]):
@@ -575,6 +488,7 @@ def free_h2(c: PointerTo[ConnectionState]):
     ref h2 = c[].h2.unsafe_value()[]
     for slot in range(len(h2.streams)):
         drop_unsent(c, slot)
+        drop_tunnel(c, slot)
         # One that waited to be started.
         if h2.streams[slot].exchange:
             worker_of(c)[].give_exchange(
@@ -583,9 +497,3 @@ def free_h2(c: PointerTo[ConnectionState]):
     worker_of(c)[].budget.grown_octets -= h2_machine(c).grown_octets()
     heap_destroy(c[].h2.unsafe_value())
     c[].h2 = None
-
-
-@always_inline
-def _wake(fiber: Optional[Fiber]):
-    if fiber:
-        fiber.unsafe_value().wake()

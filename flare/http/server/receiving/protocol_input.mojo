@@ -24,6 +24,13 @@ from .h1_requests import (
     refuse_h1_excess,
     refuse_late_h1_head,
 )
+from .h2_content import (
+    refuse_h2_content,
+    refuse_h2_contents,
+    refuse_h2_excess,
+    release_all_taken,
+    release_taken,
+)
 from .h2_requests import (
     advance_h2,
     begin_h2,
@@ -33,12 +40,7 @@ from .h2_requests import (
     free_h2,
     go_away_h2,
     h2_receive_wish,
-    refuse_h2_content,
-    refuse_h2_contents,
-    refuse_h2_excess,
     refuse_late_h2,
-    release_all_taken,
-    release_taken,
     reset_stalled,
     trim_h2,
 )

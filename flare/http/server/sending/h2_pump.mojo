@@ -9,6 +9,7 @@ from flare.core import Buffer, PointerTo
 from flare.proto.h2.stream_table import NO_SLOT
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
+from ..transport.upgraded import tell_room
 from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
@@ -72,14 +73,15 @@ def _pump(c: PointerTo[ConnectionState]):
 def _go_on(c: PointerTo[ConnectionState], slot: Int, left: Int):
     """Continues after a frame: the handler writes more, or the stream ends."""
     ref side = side_of(c, slot)
-    if side.exchange and side.exchange.unsafe_value()[].stream.waiter:
-        side.exchange.unsafe_value()[].stream.waiter.unsafe_value().wake()
+    if side.exchange:
+        tell_room(side.exchange.unsafe_value())
     if left > 0:
         return
     ref unsent = side.unsent.unsafe_value()[]
     if not unsent.is_last:
-        # A stream may be silent for long.
-        unsent.gathered = Buffer()
+        if len(unsent.gathered) == 0:
+            # A stream may be silent for long.
+            unsent.gathered = Buffer()
         return
     if len(unsent.trailers) > 0:
         h2_machine(c).send_trailers(slot, unsent.trailers, output_of(c))

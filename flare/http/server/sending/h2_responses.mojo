@@ -1,9 +1,9 @@
 """Turns responses of handlers into frames of HTTP/2."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.exchange import Exchange
 from flare.http.response import Response
-from flare.message import HeaderMap
+from flare.message import HeaderMap, Status
 from flare.proto.h2.h2_machine import H2Machine
 from flare.proto.h2.outgoing_heads import ResponseStart
 
@@ -168,6 +168,34 @@ def inform_h2(x: Exchange, status: Int, fields: HeaderMap) raises:
     )
 
 
+def wire_status(x: Exchange) -> Int:
+    """Returns the status of a streamed response as the client receives it.
+
+    Args:
+        x: The exchange.
+
+    Returns:
+        200 for an upgrade (RFC 8441 section 5).
+    """
+    if x[].stream.status == Status.SWITCHING_PROTOCOLS:
+        return Status.OK
+    return x[].stream.status
+
+
+def is_false_success(x: Exchange, status: Int) -> Bool:
+    """Returns whether a status would make the client of an extended CONNECT
+    believe that the handler speaks its protocol.
+
+    Args:
+        x: The exchange.
+        status: The status of a response that is no upgrade.
+
+    Returns:
+        True for 2xx: to HTTP/1.1, 101 is the only success.
+    """
+    return x[].head.wants_upgrade and 200 <= status < 300
+
+
 def write_h2_stream_head(x: Exchange) raises:
     """Writes the head of a streamed response.
 
@@ -179,7 +207,7 @@ def write_h2_stream_head(x: Exchange) raises:
     """
     var c = connection_of(x)
     h2_machine(c).send_response_head(
-        _start(x, x[].stream.status, -1),
+        _start(x, wire_status(x), -1),
         x[].stream.headers,
         output_of(c),
     )
@@ -221,10 +249,43 @@ def write_h2_stream_content(x: Exchange, octets: Span[UInt8, _]) raises:
     if not machine.may_send(slot):
         # The response has no content.
         return
+    gathered_of(x)[].append(octets)
+    machine.queue(slot, len(octets))
+
+
+def gathered_of(x: Exchange) -> PointerTo[Buffer]:
+    """Returns the content of a streamed response that waits for its turn.
+
+    Args:
+        x: The exchange, whose stream may send.
+
+    Returns:
+        The content; it stays in place until the stream ends.
+    """
+    var c = connection_of(x)
+    var slot = x[].stream_slot
     if not side_of(c, slot).unsent:
         _keep(c, slot, UnsentContent(worker_of(c)[].config.write_timeout_ms))
-    side_of(c, slot).unsent.unsafe_value()[].gathered.append(octets)
-    machine.queue(slot, len(octets))
+    return Pointer(
+        to=side_of(c, slot).unsent.unsafe_value()[].gathered
+    ).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+def queue_gathered(x: Exchange):
+    """Announces content that was appended to `gathered_of`.
+
+    Args:
+        x: The exchange.
+    """
+    var c = connection_of(x)
+    var slot = x[].stream_slot
+    var unsent = side_of(c, slot).unsent
+    if not unsent or not may_answer(x):
+        return
+    var queued = h2_machine(c).state[].streams[slot].queued_octets
+    var octets = len(unsent.unsafe_value()[].gathered) - queued
+    if octets > 0:
+        h2_machine(c).queue(slot, octets)
 
 
 def end_h2_stream(x: Exchange) raises:

@@ -34,6 +34,7 @@ from .h2_responses import (
     end_h2_stream,
     h2_stream_room,
     inform_h2,
+    is_false_success,
     may_answer,
     reset_h2,
     write_h2,
@@ -81,6 +82,8 @@ def write_response(x: Exchange, var response: Response) -> Sent:
 def _write_to_stream(x: Exchange, var response: Response) -> Sent:
     if not may_answer(x):
         return Sent.NOTHING
+    if is_false_success(x, response.status):
+        response = error_answer(x, Status.NOT_IMPLEMENTED)
     if write_plain_h2(x, response):
         return Sent(response.status, len(response.body))
     return _write_general(x, response^)

@@ -82,7 +82,37 @@ struct UnsentContent(Movable):
         return 0 if self.body.is_sealed() else len(self.body)
 
 
-@fieldwise_init
+comptime FREE_OCTETS = 8 * 1024
+"""How much a tunnel keeps beyond its window. So a handler can wait for a few
+thousand octets, whatever the window is."""
+
+
+struct H2Tunnel(Movable):
+    """The octets that a client sends after an extended CONNECT (RFC 8441)."""
+
+    var received: Buffer
+    """The octets that the handler has not taken."""
+    var has_ended: Bool
+    """Whether no more follow."""
+
+    def __init__(out self, has_ended: Bool):
+        """Creates a tunnel before its first octet.
+
+        Args:
+            has_ended: Whether the client sends none.
+        """
+        self.received = Buffer()
+        self.has_ended = has_ended
+
+    def windowed_octets(self) -> Int:
+        """Returns for how many octets the client gets no credit yet.
+
+        Returns:
+            The octets.
+        """
+        return max(len(self.received) - FREE_OCTETS, 0)
+
+
 struct StreamSide(ImplicitlyCopyable, Movable):
     """The parts of a stream that its machine does not know."""
 
@@ -90,6 +120,14 @@ struct StreamSide(ImplicitlyCopyable, Movable):
     """The request, while its handler runs."""
     var unsent: Optional[PointerTo[UnsentContent]]
     """Content of the response that was not sent yet."""
+    var tunnel: Optional[PointerTo[H2Tunnel]]
+    """The octets after an extended CONNECT, while its handler runs."""
+
+    def __init__(out self):
+        """Creates the parts of a stream that does not exist yet."""
+        self.exchange = None
+        self.unsent = None
+        self.tunnel = None
 
 
 struct H2Connection(Movable):
@@ -114,6 +152,8 @@ struct H2Connection(Movable):
     """How far the end of new streams was announced, one of `Drain`."""
     var drain_since_ms: Int
     """When it was announced first."""
+    var has_unread_tunnel: Bool
+    """Whether a handler has left octets of a tunnel unread."""
 
     def __init__(out self, limits: H2Limits):
         """Creates the state before the first octet.
@@ -130,6 +170,7 @@ struct H2Connection(Movable):
         self.stalled_at_ms = 0
         self.drain = Drain.NONE
         self.drain_since_ms = 0
+        self.has_unread_tunnel = False
 
     @always_inline
     def has_unsent(self) -> Bool:
