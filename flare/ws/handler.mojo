@@ -46,7 +46,8 @@ def websocket[
     Returns:
         The 101, or a refusal: 426 if the request asks for no WebSocket or for
         another version, 403 if its Origin is not accepted. A request that
-        breaks another rule of the handshake gets 400.
+        breaks another rule of the handshake gets 400. Over HTTP/2, 400 takes
+        the place of 426, and another protocol gets 501.
 
     Raises:
         An error `ws.bad_config` with the field of the options that is out of

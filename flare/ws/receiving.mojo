@@ -575,7 +575,8 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
             "a message was not completed in time",
             WsCloseCode.POLICY_VIOLATION,
         )
-    if s[].receiving.awaits_pong:
+    # The windows of a shared connection may hold the pong back.
+    if s[].receiving.awaits_pong and not stream.is_held_back():
         if s[].broadcast.worker:
             count(s[].broadcast.worker.value().statistics()[].pings_lost)
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)

@@ -24,6 +24,8 @@ from tests.client.h2_stand import Asked, Client, H2Peer, H2Stand
 from tests.tcp.loops import on_each_backend
 
 comptime _ENABLED: List[UInt8] = [0, 8, 0, 0, 0, 1]
+# Longer than a text that lies in its struct.
+comptime _PROTOCOL: StaticString = "a-protocol-with-a-name-of-39-characters"
 
 
 def test_octets_go_both_ways() raises:
@@ -36,6 +38,14 @@ def test_a_server_must_announce_it() raises:
 
 def test_the_settings_are_awaited() raises:
     on_each_backend(_late_settings)
+
+
+def test_the_limit_of_the_settings_holds() raises:
+    on_each_backend(_limit)
+
+
+def test_a_length_has_no_meaning() raises:
+    on_each_backend(_length)
 
 
 def test_a_refusal_is_read() raises:
@@ -124,7 +134,7 @@ def _begin(client: Client) raises -> _Opening:
 
     def run() raises {var client} -> ArcPointer[_Tunnel]:
         var headers = HeaderMap()
-        headers.append("Upgrade", "talk")
+        headers.append("Upgrade", _PROTOCOL)
         headers.append("Connection", "Upgrade")
         headers.append("Sec-WebSocket-Key", "AAAA")
         headers.append("X-A", "1")
@@ -162,7 +172,7 @@ def _both_ways() raises:
     assert_false(asked.ends)
     ref heads = peer.state[].machine.input.heads
     var fields = heads.head.fields(heads.octets.span())
-    assert_equal(fields.get("upgrade").value(), "talk")
+    assert_equal(fields.get("upgrade").value(), _PROTOCOL)
     assert_equal(fields.get("x-a").value(), "1")
     assert_false("sec-websocket-key" in fields)
     assert_false("content-length" in fields)
@@ -236,6 +246,41 @@ def _late_settings() raises:
         assert_equal(opening^.join()[].status(), 101)
         peer.answer(first)
     assert_equal(slow^.join(), "200 ok")
+    peer.leave()
+    _ = stand^
+
+
+def _limit() raises:
+    var stand = H2Stand(connections_max=1)
+    var opening = _begin(stand.client)
+    var other = _begin(stand.client)
+    sleep(20)
+    var peer = stand.accept([0, 8, 0, 0, 0, 1, 0, 3, 0, 0, 0, 1])
+    var first = peer.request()
+    peer.head(first.id, ":status: 200", ends=True)
+    assert_false(peer.next_frames())
+    with deadline_in(3_000):
+        if not opening.is_done():
+            swap(opening, other)
+        assert_equal(opening^.join()[].status(), 101)
+        # The end of the first one makes room.
+        var second = peer.request()
+        peer.head(second.id, ":status: 200", ends=True)
+        assert_equal(other^.join()[].status(), 101)
+    peer.leave()
+    _ = stand^
+
+
+def _length() raises:
+    var stand = H2Stand()
+    var opening = _begin(stand.client)
+    var peer = _accept(stand)
+    var asked = peer.request()
+    peer.head(asked.id, ":status: 200|content-length: 0")
+    var tunnel = opening^.join()
+    peer.data(asked.id, "octets", ends=True)
+    assert_equal(tunnel[].read(), "octets")
+    assert_equal(tunnel[].read(), "")
     peer.leave()
     _ = stand^
 

@@ -127,6 +127,16 @@ class Sockets(Case):
         client.await_content(stream, 7)
         self.assertEqual(client.exchanges[stream].body, b"\x81\x05early")
 
+    def test_a_ping_before_the_response_is_answered(self):
+        client = self.open()
+        stream = client.machine.get_next_available_stream_id()
+        head = connect_head("/wait", ("sec-websocket-version", "13"))
+        client.machine.send_headers(stream, head)
+        client.machine.send_data(stream, frame(PING, b"?"))
+        client.flush()
+        client.await_content(stream, 12)
+        self.assertIn(b"\x8a\x01?", client.exchanges[stream].body)
+
     def test_octets_may_come_one_by_one(self):
         ws = WsStream(self.open())
         for octet in frame(TEXT, b"slowly"):
@@ -196,7 +206,9 @@ class Refusals(Case):
         stream = client.machine.get_next_available_stream_id()
         client.machine.send_headers(stream, connect_head("/echo"))
         client.flush()
-        self.assertEqual(client.answer(stream).status, 400)
+        answer = client.answer(stream)
+        self.assertEqual(answer.status, 400)
+        self.assertEqual(answer.field("sec-websocket-version"), "13")
 
     def test_a_client_may_send_to_the_end_of_a_refused_stream(self):
         client = self.open()
@@ -442,6 +454,36 @@ class Proxied(Case):
 
 class Pings(Case):
     options = ("--short",)
+
+    def test_others_prolong_no_wait(self):
+        client = self.open()
+        late = WsStream(client)
+        busy = WsStream(client)
+        late.send(b"\x81")
+        began = time.monotonic()
+        while not late.response.has_ended:
+            self.assertLess(time.monotonic() - began, 3)
+            busy.send(frame(TEXT, b"1") + frame(TEXT, b"2"))
+            busy.expect(TEXT, b"1")
+            busy.expect(TEXT, b"2")
+            time.sleep(0.05)
+        self.assertEqual(late.frame()[1][:2], b"\x03\xf0")
+
+    def test_full_windows_hide_a_pong(self):
+        client = self.open()
+        for _ in range(16):
+            ws = WsStream(client, "/write")
+            ws.expect(0x01, b"waiting")
+            ws.push(frame(BINARY, bytes(1 << 16)), 4 << 20, seconds=0.05)
+        room = client.machine.outbound_flow_control_window
+        self.assertEqual(room, 0)
+        alive = WsStream(client)
+        began = time.monotonic()
+        while time.monotonic() - began < 2:
+            client.ping()
+            time.sleep(0.1)
+            # Pings came, and no Close.
+            self.assertNotIn(b"\x88", alive.response.body)
 
     def test_a_silent_client_loses_its_socket_only(self):
         client = self.open()

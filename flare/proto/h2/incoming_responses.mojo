@@ -70,10 +70,16 @@ def take_response(
     ref head = s.input.heads.head
     var ends = header.has(H2Flag.END_STREAM)
     var is_final = head.status >= 200
+    if stream.response.is_tunnel and 200 <= head.status < 300:
+        # It has no meaning there (RFC 9110 section 9.3.6).
+        head.content_length = -1
     var has_content = (
         not ends
         and not stream.response.is_head_request
-        and allows_content(head.status)
+        and (
+            allows_content(head.status)
+            or (stream.response.is_tunnel and head.status < 300)
+        )
     )
     if not fault:
         if not is_final and ends:

@@ -161,6 +161,7 @@ def send_request_head(
     stream.receiving = StreamReceiving(s.limits.stream_window_octets)
     stream.send_left = stated
     stream.response.is_head_request = method == Method.HEAD
+    stream.response.is_tunnel = is_connect
     var at = begin_block(output)
     ref encoder = s.encoder
     encoder.begin_block(output)

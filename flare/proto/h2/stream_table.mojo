@@ -66,12 +66,15 @@ struct StreamResponse(TrivialRegisterPassable):
     """Whether the method is HEAD."""
     var is_bodiless: Bool
     """Whether it has no content."""
+    var is_tunnel: Bool
+    """Whether a success opens a tunnel, whose octets are no content."""
 
     def __init__(out self):
         """Creates the state before the head."""
         self.is_answered = False
         self.is_head_request = False
         self.is_bodiless = False
+        self.is_tunnel = False
 
 
 struct H2Stream(ImplicitlyCopyable, Movable):

@@ -3,6 +3,10 @@
 from flare.message import FieldSection, HeaderMap
 
 
+comptime WRONG_VERSION: StaticString = "the version is not 13"
+"""The reason for refusing another version of WebSocket."""
+
+
 @fieldwise_init
 struct WsHandshakeError(ImplicitlyCopyable, Writable):
     """Describes why a handshake is refused (RFC 6455 section 4)."""
@@ -44,13 +48,16 @@ struct WsHandshakeError(ImplicitlyCopyable, Writable):
         Args:
             fields: The fields of the response.
         """
+        if self.reason == WRONG_VERSION:
+            # RFC 6455 section 4.2.2.
+            fields.append_constant["Sec-WebSocket-Version", "13"]()
         if self.status != 426:
             return
-        # RFC 6455 section 4.2.2 asks for the version, RFC 9110 section 15.5.22
-        # for the protocol.
+        # RFC 9110 section 15.5.22.
         fields.append_constant["Upgrade", "websocket"]()
         fields.append_constant["Connection", "upgrade"]()
-        fields.append_constant["Sec-WebSocket-Version", "13"]()
+        if self.reason != WRONG_VERSION:
+            fields.append_constant["Sec-WebSocket-Version", "13"]()
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes one line for a log.

@@ -16,7 +16,7 @@ from .deflate_parameters import (
     choose_deflate,
 )
 from .extension_list import OFFERS_MAX
-from .handshake_error import WsHandshakeError, only_value
+from .handshake_error import WRONG_VERSION, WsHandshakeError, only_value
 from .handshake_key import accept_value, is_key
 from .origins import WsOrigins
 
@@ -194,9 +194,7 @@ def _check_request(head: Head, fields: FieldSection) raises WsHandshakeError:
         raise WsHandshakeError.malformed("a handshake with content")
     var version = only_value(fields, "Sec-WebSocket-Version")
     if not equals(version, "13".as_bytes()):
-        raise WsHandshakeError(
-            400 if is_stream else 426, "the version is not 13"
-        )
+        raise WsHandshakeError(400 if is_stream else 426, WRONG_VERSION)
 
 
 def _offers_websocket(fields: FieldSection) -> Bool:

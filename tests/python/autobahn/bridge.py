@@ -27,6 +27,8 @@ def bridge(backend_port, backend_protocol):
             "nghttpx",
             "--conf=/dev/null",
             "--workers=1",
+            # The suite insists on its own port in Host.
+            "--host-rewrite",
             f"--frontend=127.0.0.1,{port};no-tls",
             f"--backend=127.0.0.1,{backend_port};;proto={backend_protocol}",
         ],

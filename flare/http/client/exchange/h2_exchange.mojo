@@ -69,17 +69,10 @@ struct H2Exchange(TrivialRegisterPassable):
                 head` if the connection has ended, or `client.timeout queue`.
         """
         var c = self._connection()
-        try:
-            await_change(
-                c,
-                self._inbox(),
-                Awaited.STREAM,
-                self.state[].clock.left(self.state[].timeouts.first_octet_ms),
-            )
-        except e:
-            raise Error(ClientError.because(Phase.QUEUE, e))
-        if not c.may_take_more():
-            raise not_processed("the connection takes no further stream")
+        if fields.has_known(FieldName.UPGRADE):
+            # They tell the limit too.
+            self._await_beginning(Awaited.SETTINGS)
+        self._await_beginning(Awaited.STREAM)
         if fields.has_known(FieldName.UPGRADE):
             return self._begin_tunnel(method, target, fields, length)
         self._begin_stream(
@@ -91,6 +84,20 @@ struct H2Exchange(TrivialRegisterPassable):
             ),
             fields,
         )
+
+    def _await_beginning(self, awaited: UInt8) raises:
+        var c = self._connection()
+        try:
+            await_change(
+                c,
+                self._inbox(),
+                awaited,
+                self.state[].clock.left(self.state[].timeouts.first_octet_ms),
+            )
+        except e:
+            raise Error(ClientError.because(Phase.QUEUE, e))
+        if not c.may_take_more():
+            raise not_processed("the connection takes no further stream")
 
     def _begin_stream(self, start: RequestStart, fields: HeaderMap) raises:
         var c = self._connection()
@@ -110,27 +117,17 @@ struct H2Exchange(TrivialRegisterPassable):
         fields: HeaderMap,
         length: BodyLength,
     ) raises:
-        """Asks for another protocol (RFC 8441), once the settings of the server
+        """Asks for another protocol (RFC 8441), if the settings of the server
         say that it may."""
         var c = self._connection()
-        try:
-            await_change(
-                c,
-                self._inbox(),
-                Awaited.SETTINGS,
-                self.state[].clock.left(self.state[].timeouts.first_octet_ms),
-            )
-        except e:
-            raise Error(ClientError.because(Phase.HEAD, e))
-        if not c.may_take_more():
-            raise not_processed("the connection takes no further stream")
         if not c.may_upgrade():
             raise raised(
                 ClientError.PROTOCOL,
                 Phase.PREPARE,
                 "the server accepts no extended CONNECT",
             )
-        var protocol = String(fields.get("Upgrade").value())
+        # A view of the fields, which outlive the call.
+        var protocol = fields.get("Upgrade").value()
         var own = fields.copy()
         # RFC 8441 section 5.
         _ = own.remove("Sec-WebSocket-Key")
@@ -144,7 +141,7 @@ struct H2Exchange(TrivialRegisterPassable):
             ),
             own,
         )
-        self._inbox()[].tunnel.is_open = True
+        self._inbox()[].tunnel.is_asked = True
 
     def send(self, content: Span[UInt8, _]) raises:
         """Sends the head and a whole content.
@@ -245,7 +242,8 @@ struct H2Exchange(TrivialRegisterPassable):
             # A head may have no field.
             s.head_octets = max(len(inbox.wire), 1)
             s.has_heard = True
-            if inbox.tunnel.is_open and 200 <= s.head.status < 300:
+            if inbox.tunnel.is_asked and 200 <= s.head.status < 300:
+                inbox.tunnel.is_open = True
                 # The same success has another status in HTTP/1.1.
                 s.head.status = Status.SWITCHING_PROTOCOLS
                 s.head.wants_upgrade = True
@@ -255,6 +253,8 @@ struct H2Exchange(TrivialRegisterPassable):
             inbox.informational = 0
             s.has_heard = True
             return HttpEvent.INFORMATIONAL_HEAD
+        if inbox.tunnel.is_open:
+            return HttpEvent.UPGRADED
         if len(inbox.content) > 0:
             s.content_octets = len(inbox.content)
             return HttpEvent.DATA

@@ -32,6 +32,7 @@ def take_octets(c: SharedConnection, count: Int):
     if count == 0:
         return c.fail(_closed(s.goaway))
     s.liveness.note_heard(now())
+    var had_settings = c.has_settings()
     while True:
         var event: H2Event
         try:
@@ -49,6 +50,9 @@ def take_octets(c: SharedConnection, count: Int):
             break
     wake_writers(c)
     c.wake_beginners()
+    if not had_settings and c.has_settings():
+        for fiber in s.waiting:
+            fiber.wake()
 
 
 def judge_failure(

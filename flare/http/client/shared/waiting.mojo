@@ -59,13 +59,15 @@ def await_change(
         return
     var fiber = waiting_fiber("read")
     _enter(c, inbox, awaited, fiber)
-    var began_ms = now()
-    var end_ms = began_ms + min(most_ms, _LONGEST_MS)
+    var patience_ms = most_ms
+    var end_ms = now() + min(most_ms, _LONGEST_MS)
     var failure = Optional[Error](None)
     while not failure:
         if awaited == Awaited.RESPONSE and inbox[].tunnel.patience_ms:
-            var patience_ms = inbox[].tunnel.patience_ms.value()[]
-            end_ms = began_ms + min(patience_ms, _LONGEST_MS)
+            if inbox[].tunnel.patience_ms.value()[] != patience_ms:
+                # The wait begins anew.
+                patience_ms = inbox[].tunnel.patience_ms.value()[]
+                end_ms = now() + min(patience_ms, _LONGEST_MS)
         try:
             # Octets that have arrived are seen, however late it is.
             _step(c, fiber, max(end_ms - now(), 1))

@@ -17,8 +17,10 @@ comptime _KEPT_LINES_MAX = 128
 struct TunnelReading(ImplicitlyCopyable, Movable):
     """The reading of another protocol (RFC 8441)."""
 
-    var is_open: Bool
+    var is_asked: Bool
     """Whether the request is an extended CONNECT."""
+    var is_open: Bool
+    """Whether the server has accepted it."""
     var seen_octets: Int
     """How much unread content the reader has seen, and waits for more."""
     var patience_ms: Optional[PointerTo[Int]]
@@ -26,6 +28,7 @@ struct TunnelReading(ImplicitlyCopyable, Movable):
 
     def __init__(out self):
         """Creates the state of a request that is none."""
+        self.is_asked = False
         self.is_open = False
         self.seen_octets = 0
         self.patience_ms = None

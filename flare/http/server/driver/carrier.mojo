@@ -42,6 +42,7 @@ from ..receiving.upgraded_input import (
     consume_upgraded,
     has_upgraded_ended,
     is_held_back,
+    note_early,
     upgraded_octets,
 )
 from ..records.statistics import count
@@ -55,6 +56,7 @@ from ..sending.protocol_output import (
     write_stream_octets,
 )
 from ..sending.upgraded_output import (
+    may_write_upgraded,
     queue_upgraded,
     unsent_of_upgraded,
     upgraded_room,
@@ -242,6 +244,7 @@ def _begin_upgrade(exchange: Erased) raises:
     except e:
         raise Error("http.bad_upgrade ", e)
     # Each peer may wait for the other to speak first.
+    note_early(x)
     note_due(connection_of(x))
 
 
@@ -260,6 +263,8 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
         _await_room(x)
     else:
         _check_peer(x)
+    if not may_write_upgraded(x):
+        raise Error(CUT_OFF, ": the stream has ended")
     return upgraded_room(x, count)
 
 

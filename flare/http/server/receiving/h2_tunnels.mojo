@@ -16,7 +16,7 @@ from flare.proto.h2.h2_event import H2Event
 
 from ..exchange.request_content import READ_AHEAD_OCTETS
 from ..transport.upgraded import tell_octets
-from ..sending.h2_responses import side_of
+from ..sending.h2_responses import h2_machine, side_of
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.h2_connection import FREE_OCTETS, H2Tunnel
 from ..transport.worker_state import worker_of
@@ -89,7 +89,8 @@ def tell_unread_tunnels(c: PointerTo[ConnectionState]):
         if not tunnel or len(tunnel.unsafe_value()[].received) == 0:
             continue
         var x = h2.streams[slot].exchange.unsafe_value()
-        if x[].is_upgraded():
+        # A fiber that waits has seen them, and wants more.
+        if x[].is_upgraded() and not x[].waiter:
             tell_octets(x)
 
 
@@ -131,6 +132,16 @@ def consume_of_tunnel(x: Exchange, count: Int):
     release_taken(x)
 
 
+def note_early_octets(x: Exchange):
+    """Announces the octets that came before the handler speaks the protocol.
+
+    Args:
+        x: The request, whose handler runs.
+    """
+    if len(_tunnel_of(x)[].received) > 0:
+        connection_of(x)[].h2.unsafe_value()[].has_unread_tunnel = True
+
+
 def has_tunnel_ended(x: Exchange) -> Bool:
     """Returns whether the client sends no more octets.
 
@@ -144,7 +155,8 @@ def has_tunnel_ended(x: Exchange) -> Bool:
 
 
 def is_tunnel_full(x: Exchange) -> Bool:
-    """Returns whether a window may hold the client back.
+    """Returns whether a window may hold the client back, its own one or that of
+    the connection.
 
     Args:
         x: The request, whose handler runs.
@@ -153,6 +165,9 @@ def is_tunnel_full(x: Exchange) -> Bool:
         True if many octets are unread.
     """
     ref config = worker_of(connection_of(x))[].config.http2
+    if h2_machine(connection_of(x)).state[].window.receive <= 0:
+        # Other streams have taken all of it.
+        return True
     # The window opens again when half of it was taken.
     return len(_tunnel_of(x)[].received) >= min(
         READ_AHEAD_OCTETS, FREE_OCTETS + (config.stream_window_octets + 1) // 2

@@ -13,6 +13,7 @@ from .h2_tunnels import (
     consume_of_tunnel,
     has_tunnel_ended,
     is_tunnel_full,
+    note_early_octets,
     unread_of_tunnel,
 )
 
@@ -60,6 +61,16 @@ def has_upgraded_ended(x: Exchange) -> Bool:
     if c[].h2:
         return has_tunnel_ended(x)
     return c[].ending.peer_ended
+
+
+def note_early(x: Exchange):
+    """Announces the octets that came before the head of the upgrade was sent.
+
+    Args:
+        x: The request, whose handler runs.
+    """
+    if connection_of(x)[].h2:
+        note_early_octets(x)
 
 
 def is_held_back(x: Exchange) -> Bool:

@@ -3,7 +3,7 @@
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.exchange import Exchange
 from flare.http.response import Response
-from flare.message import HeaderMap, Status
+from flare.message import FieldName, HeaderMap, Status
 from flare.proto.h2.h2_machine import H2Machine
 from flare.proto.h2.outgoing_heads import ResponseStart
 
@@ -206,6 +206,10 @@ def write_h2_stream_head(x: Exchange) raises:
         Error: If its fields contradict one another; the output is then unchanged.
     """
     var c = connection_of(x)
+    if x[].stream.status == Status.SWITCHING_PROTOCOLS and (
+        x[].stream.headers.has_known(FieldName.CONTENT_LENGTH)
+    ):
+        raise Error("Content-Length in a 101 response")
     h2_machine(c).send_response_head(
         _start(x, wire_status(x), -1),
         x[].stream.headers,

@@ -57,6 +57,18 @@ def upgraded_room(x: Exchange, count: Int) -> OutputRoom:
     return OutputRoom(output, room)
 
 
+def may_write_upgraded(x: Exchange) -> Bool:
+    """Returns whether the output of an upgraded request takes octets.
+
+    Args:
+        x: The request, whose handler runs.
+
+    Returns:
+        False once its stream has ended or was reset.
+    """
+    return not connection_of(x)[].h2 or may_answer(x)
+
+
 def unsent_of_upgraded(x: Exchange) -> Int:
     """Returns how many octets of an upgraded request wait until they are sent.
 
