@@ -22,6 +22,7 @@ from .operation import (
     OperationKind,
     OperationState,
 )
+from .readiness import Readiness, wait_either, wait_readable, wait_writable
 from .reactor import (
     RECEIVE_BUFFER_OCTETS,
     Reactor,

@@ -13,6 +13,7 @@ from tests.runtime import (
     test_line_ring,
     test_loop,
     test_mailbox,
+    test_readiness,
     test_scheduler,
     test_start,
     test_task,
@@ -35,6 +36,7 @@ def main() raises:
     _run[test_line_ring.TESTS](failures)
     _run[test_loop.TESTS](failures)
     _run[test_mailbox.TESTS](failures)
+    _run[test_readiness.TESTS](failures)
     _run[test_scheduler.TESTS](failures)
     _run[test_start.TESTS](failures)
     _run[test_task.TESTS](failures)

@@ -22,7 +22,7 @@ from flare.sys.epoll import (
     epoll_wait,
     open_epoll,
 )
-from flare.sys.errno import EAGAIN, EBADF, EINPROGRESS, EINTR
+from flare.sys.errno import EAGAIN, EBADF, EBUSY, EINPROGRESS, EINTR
 from flare.sys.file import close_descriptor
 from flare.sys.socket import (
     accept_socket,
@@ -241,7 +241,11 @@ struct EpollBackend(KernelBackend):
     def _poll_beside(self, operation: Operation, completions: Completions):
         # Another fiber waits on the descriptor, so its edges are used up.
         var descriptor = operation.state[].descriptor
-        self.state[].interests[Int(descriptor)].wait_for_news(operation)
+        ref interest = self.state[].interests[Int(descriptor)]
+        if not interest.has_place_for(operation):
+            complete(operation, -EBUSY, False, completions)
+            return
+        interest.wait_for_news(operation)
         if self._watch_room(descriptor) < 0:
             self.cancel(operation, completions)
 
@@ -347,7 +351,12 @@ struct EpollBackend(KernelBackend):
             return
         # A poller may read without this backend. Then only edges show whether
         # there is more, unless the socket can be asked.
-        if wanted & EPOLLIN != 0 and not interest.peekable:
+        # A receive of another fiber still has to try.
+        if (
+            wanted & EPOLLIN != 0
+            and not interest.peekable
+            and not interest.reader
+        ):
             interest.readable = False
         if not operation.state[].multishot:
             interest.poller = None

@@ -161,6 +161,20 @@ struct Interest(ImplicitlyCopyable):
             events |= EPOLLHUP
         return events
 
+    @always_inline
+    def has_place_for(self, poll: Operation) -> Bool:
+        """Returns whether no other operation is in the place of a poll.
+
+        Args:
+            poll: The operation.
+
+        Returns:
+            False if the operation there would never complete.
+        """
+        if poll.state[].length == POLL_OUT:
+            return not self.writer
+        return not self.poller
+
     def wait_for_news(mut self, poll: Operation):
         """Makes a transient poll wait for the kernel's next report.
 
