@@ -187,7 +187,14 @@ struct OpenSsl(TrivialRegisterPassable):
 
     def clear_errors(self):
         """Clears the error queue of the calling thread."""
-        self.function["ERR_clear_error", def() thin abi("C") -> None]()()
+        # It is nearly always empty. To clear it frees each of its places.
+        if (
+            self.function[
+                "ERR_peek_last_error", def() thin abi("C") -> UInt64
+            ]()()
+            != 0
+        ):
+            self.function["ERR_clear_error", def() thin abi("C") -> None]()()
 
     def take_error(self) -> Tuple[Int, Int]:
         """Returns and removes the errors of the calling thread.

@@ -164,6 +164,9 @@ def _read(
             return Decryption.ENDED
         if step.kind != TlsStep.DATA:
             return Decryption.GOES_ON
+        if consumed == len(octets) and not machine.has_unread():
+            # To ask for more costs as much as a short record.
+            return Decryption.GOES_ON
 
 
 def _make_room(c: PointerTo[ConnectionState], machine: TlsMachine, wanted: Int):
