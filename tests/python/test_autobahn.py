@@ -7,13 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from autobahn.bridge import why_no_bridge  # noqa: E402
-from autobahn.run import (  # noqa: E402
-    judge,
-    judge_client,
-    judge_client_streams,
-    judge_streams,
-)
+from autobahn.run import judge, judge_client  # noqa: E402
 from autobahn.suite import AGENT, CASES, SLOW, problems_of, why_not  # noqa: E402
 
 QUICK_SECONDS_MAX = 120
@@ -41,19 +35,20 @@ class Client(unittest.TestCase):
         )
 
 
-@unittest.skipIf(why_not() or why_no_bridge(), why_not() or why_no_bridge())
+@unittest.skipIf(why_not(), why_not())
 class Streams(unittest.TestCase):
     """Asks both ends over HTTP/2."""
 
     def test_each_quick_case_of_a_server_is_ok(self):
         self.assertEqual(
-            judge_streams("io_uring", "/ws", SLOW, QUICK_SECONDS_MAX), []
+            judge("io_uring", "/ws", SLOW, QUICK_SECONDS_MAX, over_h2=True), []
         )
 
     def test_each_quick_case_of_a_client_is_ok(self):
-        self.assertEqual(
-            judge_client_streams("epoll", "off", SLOW, QUICK_SECONDS_MAX), []
+        found = judge_client(
+            "epoll", "off", SLOW, QUICK_SECONDS_MAX, over_h2=True
         )
+        self.assertEqual(found, [])
 
 
 class Judge(unittest.TestCase):

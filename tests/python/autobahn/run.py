@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from autobahn.bridge import bridge, why_no_bridge  # noqa: E402
+from autobahn.bridge import bridge  # noqa: E402
 from autobahn.suite import (  # noqa: E402
     CASES,
     COMPRESSION,
@@ -41,28 +41,17 @@ CLIENT = PROGRAMS / "ws_peer.mojo"
 OFFERS = {"off": COMPRESSION, "dedicated": (), "shared": ()}
 
 
-def judge(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
+def judge(
+    backend, path, excluded, seconds_max=RUN_SECONDS_MAX, over_h2=False
+):
     """Runs cases against a server of their own; gives what is wrong."""
     server = Demo(backend)
-    name = f"{backend}{path.replace('/', '-')}"
+    name = f"{backend}{'-h2' * over_h2}{path.replace('/', '-')}"
+    port = contextlib.nullcontext(server.port)
+    if over_h2:
+        port = bridge(server.port, "h2")
     try:
-        found = test_server(
-            f"ws://{server.host}{path}", name, excluded, seconds_max
-        )
-        code = server.stop()
-    finally:
-        server.kill()
-    if code != 0:
-        found.append(f"the server ended with {code}")
-    return found
-
-
-def judge_streams(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
-    """Does the same over HTTP/2."""
-    server = Demo(backend)
-    name = f"{backend}-h2{path.replace('/', '-')}"
-    try:
-        with bridge(server.port, "h2") as port:
+        with port as port:
             found = test_server(
                 f"ws://127.0.0.1:{port}{path}", name, excluded, seconds_max
             )
@@ -74,38 +63,24 @@ def judge_streams(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
     return found
 
 
-def judge_client(backend, compression, excluded, seconds_max=RUN_SECONDS_MAX):
+def judge_client(
+    backend, compression, excluded, seconds_max=RUN_SECONDS_MAX, over_h2=False
+):
     """Runs cases with a client; gives what is wrong."""
     program = build(CLIENT)
-    return test_client(
-        lambda url: [program, "suite", backend, compression, url],
-        f"{backend}-client-{compression}",
-        excluded,
-        seconds_max,
-    )
-
-
-def judge_client_streams(
-    backend, compression, excluded, seconds_max=RUN_SECONDS_MAX
-):
-    """Does the same over HTTP/2."""
-    program = build(CLIENT)
+    name = f"{backend}-client{'-h2' * over_h2}-{compression}"
     with contextlib.ExitStack() as stack:
 
         def command(url):
-            suite_port = int(url.rsplit(":", 1)[1])
-            port = stack.enter_context(bridge(suite_port, "http/1.1"))
-            return [
-                program, "streams", backend, compression,
-                f"ws://127.0.0.1:{port}",
-            ]
+            if not over_h2:
+                return [program, "suite", backend, compression, url]
+            port = stack.enter_context(
+                bridge(int(url.rsplit(":", 1)[1]), "http/1.1")
+            )
+            url = f"ws://127.0.0.1:{port}"
+            return [program, "streams", backend, compression, url]
 
-        return test_client(
-            command,
-            f"{backend}-client-h2-{compression}",
-            excluded,
-            seconds_max,
-        )
+        return test_client(command, name, excluded, seconds_max)
 
 
 def parse():
@@ -123,19 +98,16 @@ def main():
         print(why_not())
         return 1
     wrong = count = 0
-    runs = [(judge, *route) for route in ROUTES.items()]
-    runs += [(judge_client, *offer) for offer in OFFERS.items()]
-    if why_no_bridge():
-        print(why_no_bridge())
-    else:
-        runs.append((judge_streams, "/ws/deflate", ()))
-        runs.append((judge_client_streams, "dedicated", ()))
+    runs = [(judge, *route, False) for route in ROUTES.items()]
+    runs += [(judge_client, *offer, False) for offer in OFFERS.items()]
+    runs.append((judge, "/ws/deflate", (), True))
+    runs.append((judge_client, "dedicated", (), True))
     for backend in BACKENDS:
-        for role, subject, excluded in runs:
+        for role, subject, excluded, over_h2 in runs:
             title = f"{backend} {subject}"
-            if role in (judge_client, judge_client_streams):
+            if role == judge_client:
                 title = f"{backend} client {subject}"
-            if role in (judge_streams, judge_client_streams):
+            if over_h2:
                 title += " over HTTP/2"
             if not re.search(options.only, title):
                 continue
@@ -143,7 +115,7 @@ def main():
             print(f"{title}: {CASES[excluded]} cases", flush=True)
             started = time.monotonic()
             try:
-                found = role(backend, subject, excluded)
+                found = role(backend, subject, excluded, over_h2=over_h2)
             except SuiteError as error:
                 found = [str(error)]
             for line in found:

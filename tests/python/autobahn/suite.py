@@ -6,18 +6,15 @@ The suite plays one role, and flare the other: `test_server`, or `test_client`.
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
-import time
 from pathlib import Path
 
-from loopback.programs import free_ports, why_no_suite
+from loopback.programs import await_port, free_ports, why_no_suite
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / ".venv" / "autobahn"
 REPORTS = ROOT / "build" / "autobahn"
 AGENT = "flare"
-START_SECONDS_MAX = 20.0
 # Compressed messages of a server without permessage-deflate: the suite has no
 # verdict on them.
 COMPRESSION = ("12.*", "13.*")
@@ -60,14 +57,18 @@ def test_client(command, name, excluded, seconds_max):
     url = f"ws://127.0.0.1:{port}"
     specification = {"url": url, "options": {"failByDrop": False}}
     with _suite("fuzzingserver", specification, name, excluded) as suite:
-        _await_port(port, suite)
+        await_port(port, suite)
         finished = subprocess.run(
             command(url), capture_output=True, text=True, timeout=seconds_max
         )
-    found = _judged(name, excluded)
+    failures = []
     if finished.returncode != 0:
-        found.append(f"the client: {finished.stdout}{finished.stderr}")
-    return found
+        failures.append(f"the client: {finished.stdout}{finished.stderr}")
+    try:
+        return failures + _judged(name, excluded)
+    except SuiteError as error:
+        # It says why nothing was judged.
+        return [*failures, str(error)]
 
 
 def _judged(name, excluded):
@@ -132,13 +133,3 @@ def _suite(mode, specification, name, excluded):
         finally:
             process.kill()
             process.wait()
-
-
-def _await_port(port, suite):
-    deadline = time.monotonic() + START_SECONDS_MAX
-    while suite.poll() is None and time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise SuiteError("its server did not start")

@@ -7,8 +7,10 @@ import random
 import shutil
 import socket
 import tempfile
+import time
 from pathlib import Path
 
+START_SECONDS_MAX = 20.0
 HIDDEN = (
     "libssl.so.3",
     "libcrypto.so.3",
@@ -53,6 +55,17 @@ def free_ports(count):
     candidates = random.sample(range(min(lowest, 32_768) // 2, lowest), 500)
     free = (port for port in candidates if _is_free(port))
     return list(itertools.islice(free, count))
+
+
+def await_port(port, process):
+    """Waits until a process accepts connections at a port."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"no server accepts connections at port {port}")
 
 
 def _is_free(port):
