@@ -29,12 +29,7 @@ status codes: {right} 2xx, 0 3xx, 0 4xx, 0 5xx
 
 class Commands(unittest.TestCase):
     def test_each_request_has_another_target(self):
-        workload = chosen(["h2_m32"])[0]
-        with tempfile.TemporaryDirectory() as folder:
-            asking = Asking(8443, (1,), 2.0, pathlib.Path(folder))
-            command = command_of(workload, asking)
-            urls = command[-1].partition("=")[2]
-            lines = pathlib.Path(urls).read_text().splitlines()
+        command, lines = _asked(chosen(["h2_m32"])[0])
         self.assertEqual(len(set(lines)), URLS)
         self.assertEqual(lines[7], "https://127.0.0.1:8443/plaintext?id=7")
         self.assertEqual(command[:4], ["taskset", "-c", "1", "h2load"])
@@ -43,14 +38,9 @@ class Commands(unittest.TestCase):
         self.assertIn("--duration=2", command)
         self.assertIn(f"--tls13-ciphers={SUITE}", command)
 
-
     def test_a_site_is_asked_for_file_by_file(self):
         workload = chosen(["h2_static"])[0]
-        with tempfile.TemporaryDirectory() as folder:
-            asking = Asking(8443, (1,), 2.0, pathlib.Path(folder))
-            command = command_of(workload, asking)
-            urls = command[-1].partition("=")[2]
-            lines = pathlib.Path(urls).read_text().splitlines()
+        command, lines = _asked(workload)
         self.assertEqual(
             lines,
             [f"https://127.0.0.1:8443/files/site/{n}" for n, _ in SITE],
@@ -134,6 +124,15 @@ class Outputs(unittest.TestCase):
         for output in ("", "finished in 1s", COUNTED[:60]):
             with self.assertRaises(LoadFailed):
                 parse(self.command, 0, output, "")
+
+
+def _asked(workload):
+    """Gives the command that asks for a workload, and its targets."""
+    with tempfile.TemporaryDirectory() as folder:
+        asking = Asking(8443, (1,), 2.0, pathlib.Path(folder))
+        command = command_of(workload, asking)
+        urls = command[-1].partition("=")[2]
+        return command, pathlib.Path(urls).read_text().splitlines()
 
 
 if __name__ == "__main__":

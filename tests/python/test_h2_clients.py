@@ -15,11 +15,10 @@ from loopback.peers import PROGRAMS  # noqa: E402
 from loopback.programs import find_program  # noqa: E402
 from loopback.secure_socket import ROOT, certificates  # noqa: E402
 from loopback.subject import (  # noqa: E402
-    BACKENDS,
     FOLDER,
-    H2_TRANSPORTS,
     Subject,
     build,
+    on_each_backend,
 )
 
 sys.path.append(str(ROOT / ".venv" / "http2"))
@@ -172,18 +171,8 @@ class Clients:
 # speaks HTTP/2 inside of TLS only.
 WITHOUT_TLS = {"test_curl": None, "test_go": None}
 
-for _transport in H2_TRANSPORTS:
-    for _backend in BACKENDS:
-        _name = f"Clients_on_{_backend}_and_{_transport}"
-        globals()[_name] = type(
-            _name,
-            (Clients, unittest.TestCase),
-            {
-                "backend": _backend,
-                "transport": _transport,
-                **(WITHOUT_TLS if _transport == "tcp" else {}),
-            },
-        )
+on_each_backend(Clients, unittest.TestCase, ("tls",))
+on_each_backend(Clients, unittest.TestCase, ("tcp",), **WITHOUT_TLS)
 
 
 if __name__ == "__main__":

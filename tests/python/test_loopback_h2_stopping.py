@@ -10,10 +10,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.h2_client import H2Client  # noqa: E402
 from loopback.subject import (  # noqa: E402
-    BACKENDS,
     H2_TRANSPORTS,
     Subject,
     build,
+    on_each_backend,
 )
 
 NO_ERROR = 0
@@ -94,14 +94,7 @@ class Stopping:
         self.assertEqual(subject.process.wait(EXIT_SECONDS_MAX), 0)
 
 
-for _transport in H2_TRANSPORTS:
-    for _backend in BACKENDS:
-        _name = f"Stopping_on_{_backend}_and_{_transport}"
-        globals()[_name] = type(
-            _name,
-            (Stopping, unittest.TestCase),
-            {"backend": _backend, "transport": _transport},
-        )
+on_each_backend(Stopping, unittest.TestCase, H2_TRANSPORTS)
 
 
 if __name__ == "__main__":

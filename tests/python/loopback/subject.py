@@ -315,18 +315,22 @@ class WithSubject(unittest.TestCase):
             self.assertEqual(client.answer().body, b"hello")
 
 
-def on_each_backend(cases, base=WithSubject, transports=TRANSPORTS[:1]):
-    """Makes a test class of `cases` for each kernel interface."""
+def on_each_backend(
+    cases, base=WithSubject, transports=TRANSPORTS[:1], infix="", **more
+):
+    """Makes a test class of `cases` for each kernel interface, with more
+    members."""
     module = sys.modules[cases.__module__]
     for transport in transports:
         for backend in BACKENDS:
-            name = f"{cases.__name__}_on_{backend}"
+            name = f"{cases.__name__}{infix}_on_{backend}"
             if transport != TRANSPORTS[0]:
                 name += f"_and_{transport}"
             members = {
                 "backend": backend,
                 "transport": transport,
                 "__module__": cases.__module__,
+                **more,
             }
             setattr(module, name, type(name, (cases, base), members))
     return cases
@@ -340,22 +344,14 @@ def on_each_transport(cases, base=WithSubject):
 def on_each_version(cases, base=WithSubject):
     """Makes a test class for each transport and each kernel interface, and some
     more of clients that speak HTTP/2. These leave the tests `of_http1` out."""
-    module = sys.modules[cases.__module__]
-    for transport in H2_TRANSPORTS:
-        for backend in BACKENDS:
-            name = f"{cases.__name__}_over_h2_on_{backend}"
-            if transport != TRANSPORTS[0]:
-                name += f"_and_{transport}"
-            members = {
-                "backend": backend,
-                "transport": transport,
-                "speaks_h2": True,
-                "__module__": cases.__module__,
-            }
-            for test, function in vars(cases).items():
-                if getattr(function, "is_of_http1", False):
-                    members[test] = None
-            setattr(module, name, type(name, (cases, base), members))
+    left_out = {
+        name: None
+        for name, test in vars(cases).items()
+        if getattr(test, "is_of_http1", False)
+    }
+    on_each_backend(
+        cases, base, H2_TRANSPORTS, "_over_h2", speaks_h2=True, **left_out
+    )
     return on_each_transport(cases, base)
 
 
