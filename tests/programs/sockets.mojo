@@ -33,6 +33,7 @@ from flare.ws import (
     WsHub,
     WsOptions,
     WsOverflow,
+    websocket,
 )
 
 
@@ -52,6 +53,16 @@ def echo(ws: WsConnection) raises:
 def wait(ws: WsConnection) raises:
     ws.send_text("waiting")
     sleep(60_000)
+
+
+def late(req: Request) raises -> Response:
+    """Decides late that the client may connect."""
+    sleep(100)
+
+    def speak(req: Request, ws: WsConnection) raises:
+        wait(ws)
+
+    return websocket(req, speak)
 
 
 def write(ws: WsConnection) raises:
@@ -259,6 +270,7 @@ def _routes(
     router.get("/who", who)
     router.get("/echo", WebSocket(echo, sockets.copy()))
     router.get("/wait", WebSocket(wait, sockets.copy()))
+    router.get("/late", late)
     router.get("/write", WebSocket(write, sockets.copy()))
     router.get("/ask", WebSocket(ask, sockets.copy()))
     router.get("/flood", WebSocket(flood, sockets.copy()))

@@ -117,25 +117,27 @@ class Sockets(Case):
             ws.expect_end()
         self.subject.await_statistics(sockets=0, streams=0, closed_1000=100)
 
-    def test_octets_that_come_before_the_response_count(self):
+    def begin_with(self, path, octets):
+        """Begins a WebSocket, and sends octets before the response."""
         client = self.open()
         stream = client.machine.get_next_available_stream_id()
-        head = connect_head("/echo", ("sec-websocket-version", "13"))
+        head = connect_head(path, ("sec-websocket-version", "13"))
         client.machine.send_headers(stream, head)
-        client.machine.send_data(stream, frame(TEXT, b"early"))
+        client.machine.send_data(stream, octets)
         client.flush()
+        return client, client.exchanges[stream], stream
+
+    def test_octets_that_come_before_the_response_count(self):
+        client, exchange, stream = self.begin_with(
+            "/echo", frame(TEXT, b"early")
+        )
         client.await_content(stream, 7)
-        self.assertEqual(client.exchanges[stream].body, b"\x81\x05early")
+        self.assertEqual(exchange.body, b"\x81\x05early")
 
     def test_a_ping_before_the_response_is_answered(self):
-        client = self.open()
-        stream = client.machine.get_next_available_stream_id()
-        head = connect_head("/wait", ("sec-websocket-version", "13"))
-        client.machine.send_headers(stream, head)
-        client.machine.send_data(stream, frame(PING, b"?"))
-        client.flush()
+        client, exchange, stream = self.begin_with("/late", frame(PING, b"?"))
         client.await_content(stream, 12)
-        self.assertIn(b"\x8a\x01?", client.exchanges[stream].body)
+        self.assertIn(b"\x8a\x01?", exchange.body)
 
     def test_octets_may_come_one_by_one(self):
         ws = WsStream(self.open())
