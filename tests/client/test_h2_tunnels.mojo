@@ -4,7 +4,7 @@ says (RFC 8441)."""
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
-from flare.http import ClientTimeouts
+from flare.http import ClientConfig, ClientTimeouts, HttpClient
 from flare.http.client.client_functions import RequestParts
 from flare.http.client.requests import (
     await_upgrade_end,
@@ -42,6 +42,10 @@ def test_the_settings_are_awaited() raises:
 
 def test_the_limit_of_the_settings_holds() raises:
     on_each_backend(_limit)
+
+
+def test_a_field_of_the_configuration_asks_for_none() raises:
+    on_each_backend(_configured)
 
 
 def test_a_length_has_no_meaning() raises:
@@ -267,6 +271,26 @@ def _limit() raises:
         var second = peer.request()
         peer.head(second.id, ":status: 200", ends=True)
         assert_equal(other^.join()[].status(), 101)
+    peer.leave()
+    _ = stand^
+
+
+def _configured() raises:
+    var stand = H2Stand()
+    var headers = HeaderMap()
+    headers.append("Upgrade", "h2c")
+    stand.client = ArcPointer(
+        HttpClient(
+            String("http://127.0.0.1:", stand.listener.local_address().port),
+            config=ClientConfig(http2_prior_knowledge=True, headers=headers^),
+        )
+    )
+    var asking = stand.ask("/")
+    var peer = stand.accept()
+    var asked = peer.request()
+    assert_true(asked.ends)
+    peer.answer(asked)
+    assert_equal(asking^.join(), "200 ok")
     peer.leave()
     _ = stand^
 

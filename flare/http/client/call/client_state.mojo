@@ -1,7 +1,7 @@
 """Defines the state that a client keeps between calls."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.message import Cookie, Url
+from flare.message import Cookie, HeaderMap, Url
 from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsContext
 
@@ -299,6 +299,30 @@ struct ClientState(Movable):
         Self.leave(state)
 
     @staticmethod
+    def _common_fields(
+        state: PointerTo[Self], url: Url, may_share: Bool
+    ) raises -> HeaderMap:
+        """Returns the fields of every request to an origin, Host first."""
+        ref config = state[].config
+        var adds = config.default_fields
+        var fields = HeaderMap()
+        fields.append("Host", url.authority())
+        if adds and "User-Agent" not in config.headers:
+            fields.append_constant["User-Agent", "flare"]()
+        if adds and "Accept" not in config.headers:
+            fields.append_constant["Accept", "*/*"]()
+        if config.decoding and "Accept-Encoding" not in config.headers:
+            fields.append(
+                "Accept-Encoding", accept_encoding_of(decodable_codings())
+            )
+        fields.append_all(config.headers.view())
+        if may_share:
+            # In HTTP/2 it would make each request an extended CONNECT. A call
+            # that asks for an upgrade names the protocol itself.
+            _ = fields.remove("Upgrade")
+        return fields^
+
+    @staticmethod
     def origin_of(
         state: PointerTo[Self], url: Url, *, asks_upgrade: Bool
     ) raises -> Origin:
@@ -340,18 +364,7 @@ struct ClientState(Movable):
         )
         if has_tunnel:
             origin.route = Route.TUNNEL
-        origin.fields.append("Host", url.authority())
-        ref headers = state[].config.headers
-        var adds = state[].config.default_fields
-        if adds and "User-Agent" not in headers:
-            origin.fields.append_constant["User-Agent", "flare"]()
-        if adds and "Accept" not in headers:
-            origin.fields.append_constant["Accept", "*/*"]()
-        if state[].config.decoding and "Accept-Encoding" not in headers:
-            origin.fields.append(
-                "Accept-Encoding", accept_encoding_of(decodable_codings())
-            )
-        origin.fields.append_all(headers.view())
+        origin.fields = Self._common_fields(state, url, may_share)
         origin.own_fields = origin.fields.copy()
         drop_secrets(origin.fields, state[].config.secret_headers)
         origin.may_see_secrets = may_see_secrets(
