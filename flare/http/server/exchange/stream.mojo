@@ -22,13 +22,10 @@ from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
 from ..records.statistics import count
+from ..sending.h2_responses import is_false_success, wire_status
 from ..sending.protocol_output import break_off, end_stream_output
 from ..sending.sent import Sent
-from ..sending.upgraded_output import (
-    end_upgraded,
-    may_not_succeed,
-    sent_status,
-)
+from ..sending.upgraded_output import end_upgraded
 from ..transport.buffered import is_full
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.log_lines import log_line_of_peer
@@ -107,7 +104,7 @@ def _refuse(x: Exchange, response: Response) -> Bool:
     if is_upgrade and not can_upgrade(x, response):
         answer(x, upgrade_required(x, response))
         return True
-    if may_not_succeed(x, response):
+    if is_false_success(x, response.status):
         answer(x, error_answer(x, Status.NOT_IMPLEMENTED))
         return True
     if (
@@ -236,4 +233,4 @@ def _says_stopping(error: Error) -> Bool:
 
 @no_inline
 def _record(x: Exchange):
-    record_access(x, Sent(sent_status(x), x[].stream.written))
+    record_access(x, Sent(wire_status(x), x[].stream.written))

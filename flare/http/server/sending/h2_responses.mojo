@@ -175,11 +175,12 @@ def wire_status(x: Exchange) -> Int:
         x: The exchange.
 
     Returns:
-        200 for an upgrade (RFC 8441 section 5).
+        In HTTP/2, 200 for an upgrade (RFC 8441 section 5).
     """
-    if x[].stream.status == Status.SWITCHING_PROTOCOLS:
+    var status = x[].stream.status
+    if status == Status.SWITCHING_PROTOCOLS and x[].head.version.major == 2:
         return Status.OK
-    return x[].stream.status
+    return status
 
 
 def is_false_success(x: Exchange, status: Int) -> Bool:
@@ -191,9 +192,13 @@ def is_false_success(x: Exchange, status: Int) -> Bool:
         status: The status of a response that is no upgrade.
 
     Returns:
-        True for 2xx: to HTTP/1.1, 101 is the only success.
+        True for 2xx in HTTP/2. To HTTP/1.1, 101 is the only success.
     """
-    return x[].head.wants_upgrade and 200 <= status < 300
+    return (
+        x[].head.wants_upgrade
+        and 200 <= status < 300
+        and x[].head.version.major == 2
+    )
 
 
 def write_h2_stream_head(x: Exchange) raises:

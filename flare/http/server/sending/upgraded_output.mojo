@@ -1,8 +1,6 @@
 """Sends the octets of another protocol after an upgrade."""
 
 from flare.http.exchange import Exchange, OutputRoom
-from flare.http.response import Response
-from flare.message import Status
 
 from ..transport.connection_state import connection_of
 from ..transport.outbox import make_room, output_of, stream_room
@@ -11,10 +9,8 @@ from .h2_responses import (
     end_h2_stream,
     gathered_of,
     h2_stream_room,
-    is_false_success,
     may_answer,
     queue_gathered,
-    wire_status,
 )
 
 # Room for the framing of the protocol.
@@ -107,32 +103,3 @@ def end_upgraded(x: Exchange):
         end_h2_stream(x)
     except:
         debug_assert(False, "an upgraded stream has no Content-Length")
-
-
-def sent_status(x: Exchange) -> Int:
-    """Returns the status of a streamed response as the client received it.
-
-    Args:
-        x: The exchange.
-
-    Returns:
-        The status.
-    """
-    return wire_status(x) if connection_of(x)[].h2 else x[].stream.status
-
-
-def may_not_succeed(x: Exchange, response: Response) -> Bool:
-    """Returns whether a response would be taken for an upgrade that it is not.
-
-    Args:
-        x: The exchange.
-        response: The response.
-
-    Returns:
-        True if another one must take its place.
-    """
-    return (
-        Bool(connection_of(x)[].h2)
-        and response.status != Status.SWITCHING_PROTOCOLS
-        and is_false_success(x, response.status)
-    )
