@@ -110,6 +110,42 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
+    def open_socket(self, family: Int) -> Int:
+        """Opens a stream socket that is to be connected.
+
+        Args:
+            family: `AF_INET` or `AF_INET6`.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        ...
+
+    def is_silent(self, descriptor: Int32) -> Bool:
+        """Returns whether the peer has sent no octets that were not received, and
+        no end.
+
+        Args:
+            descriptor: A connected socket.
+
+        Returns:
+            True if a receive would wait.
+        """
+        ...
+
+    def send_at_once(self, descriptor: Int32, octets: Span[UInt8, _]) -> Int:
+        """Sends as many octets as there is room for, without waiting.
+
+        Args:
+            descriptor: A connected socket without a send in flight.
+            octets: The octets.
+
+        Returns:
+            The number of octets taken; EAGAIN without room, or another negated
+            errno.
+        """
+        ...
+
     def accept_now(self, listener: Int32) -> Int:
         """Accepts a connection that is already waiting; never waits for one.
 

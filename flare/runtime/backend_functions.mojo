@@ -13,6 +13,14 @@ struct BackendFunctions(TrivialRegisterPassable):
 
     var submit: def(Erased, Operation, Completions) thin -> None
     """Starts an operation."""
+    var open_socket: def(Erased, Int) thin -> Int
+    """Opens a socket that is to be connected."""
+    var is_silent: def(Erased, Int32) thin -> Bool
+    """Returns whether nothing has arrived."""
+    var send_at_once: def(
+        Erased, Int32, Span[UInt8, ImmUntrackedOrigin]
+    ) thin -> Int
+    """Sends without waiting."""
     var accept_now: def(Erased, Int32) thin -> Int
     """Accepts a connection that is already waiting."""
     var hold_back: def(Erased, Int32, Bool) thin -> None
@@ -46,6 +54,9 @@ struct BackendFunctions(TrivialRegisterPassable):
         """
         return Self(
             _submit[B],
+            _open_socket[B],
+            _is_silent[B],
+            _send_at_once[B],
             _accept_now[B],
             _hold_back[B],
             _turn_away[B],
@@ -62,6 +73,22 @@ def _submit[
     B: Backend
 ](backend: Erased, operation: Operation, completions: Completions):
     backend.unsafe_bitcast[B]()[].submit(operation, completions)
+
+
+def _open_socket[B: Backend](backend: Erased, family: Int) -> Int:
+    return backend.unsafe_bitcast[B]()[].open_socket(family)
+
+
+def _is_silent[B: Backend](backend: Erased, descriptor: Int32) -> Bool:
+    return backend.unsafe_bitcast[B]()[].is_silent(descriptor)
+
+
+def _send_at_once[
+    B: Backend
+](
+    backend: Erased, descriptor: Int32, octets: Span[UInt8, ImmUntrackedOrigin]
+) -> Int:
+    return backend.unsafe_bitcast[B]()[].send_at_once(descriptor, octets)
 
 
 def _accept_now[B: Backend](backend: Erased, listener: Int32) -> Int:

@@ -341,6 +341,52 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             self.state[].backend, descriptor, address
         )
 
+    def open_socket(self, family: Int) -> Int:
+        """Opens a stream socket that is to be connected.
+
+        Args:
+            family: `AF_INET` or `AF_INET6`.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        return self.state[].functions.open_socket(self.state[].backend, family)
+
+    def is_silent(self, descriptor: Int32) -> Bool:
+        """Returns whether the peer has sent neither unreceived octets nor an end.
+
+        Args:
+            descriptor: A connected socket.
+
+        Returns:
+            True if a receive would wait.
+        """
+        return self.state[].functions.is_silent(
+            self.state[].backend, descriptor
+        )
+
+    def send_at_once(self, descriptor: Int32, octets: Span[UInt8, _]) -> Int:
+        """Sends as many octets as there is room for, without waiting.
+
+        Args:
+            descriptor: A connected socket without a send in flight.
+            octets: The octets.
+
+        Returns:
+            The number of octets taken; EAGAIN without room, or another negated
+            errno.
+        """
+        return self.state[].functions.send_at_once(
+            self.state[].backend,
+            descriptor,
+            Span[UInt8, ImmUntrackedOrigin](
+                unsafe_ptr=octets.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[ImmUntrackedOrigin](),
+                length=len(octets),
+            ),
+        )
+
     def accept_now(self, listener: Int32) -> Int:
         """Accepts a connection that is already waiting; never waits for one.
 

@@ -15,9 +15,9 @@ from flare.runtime.operation import CANCELLED, TIMED_OUT
 from flare.runtime.socket import FiberSocket
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import waiting_fiber
-from flare.sys.socket import open_socket, set_socket_option
+from flare.sys.socket import set_socket_option
 from flare.sys.socket_address import AF_INET, AF_INET6
-from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY
+from flare.sys.socket_constants import IPPROTO_TCP, TCP_NODELAY
 
 comptime ATTEMPT_DELAY_MS = 250
 """How long an attempt runs before the next one starts (RFC 8305 section 5)."""
@@ -41,12 +41,9 @@ def connect_to(address: SocketAddr, timeout_ms: Int) raises -> FiberSocket:
     """
     var opened = checked(
         "connect",
-        open_socket(
-            AF_INET if address.ip.is_v4() else AF_INET6,
-            SOCK_STREAM,
-            IPPROTO_TCP,
-            non_blocking=False,
-        ),
+        waiting_fiber("connect")
+        .reactor()
+        .open_socket(AF_INET if address.ip.is_v4() else AF_INET6),
         address,
     )
     var socket = FiberSocket.create(Int32(opened), address)

@@ -17,19 +17,12 @@ from flare.http.client.config.client_config import (
     ClientConfig,
     ClientTimeouts,
 )
-from flare.runtime.backend import BackendKind
-from flare.runtime.backends.simulated import SimulatedBackend
 from flare.runtime.backends.simulated_faults import Draws, SimulatedFaults
-from flare.runtime.backends.simulated_network import SimulatedNetwork
-from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.current import current_reactor, set_current_reactor
-from flare.runtime.reactor import (
-    RECEIVE_BUFFER_OCTETS,
-    Reactor,
-    ReactorConfig,
-)
 from flare.runtime.task import spawn
 from flare.ws import WsClientConfig
+
+from tests.simulation.world import World
 
 from .client_story import Program, Story, run_story
 from .scripted_server import Opening, ScriptedServer
@@ -40,50 +33,6 @@ comptime _STEP_MS = 20
 comptime _END_MS = 30_000
 # After its end, what it has cancelled completes.
 comptime _LAST_STEPS = 200
-
-
-struct _World(TrivialRegisterPassable):
-    var network: SimulatedNetwork
-    var reactor: Reactor
-
-    def __init__(out self, seed: Int, faults: SimulatedFaults):
-        self.network = SimulatedNetwork.create(seed, faults)
-        var config = ReactorConfig(fibers_max=64, receive_buffers_max=64)
-        var buffers = BufferPool.create(
-            RECEIVE_BUFFER_OCTETS, config.receive_buffers_max
-        )
-        self.reactor = Reactor.over(
-            SimulatedBackend(self.network, buffers),
-            BackendKind.SIMULATED,
-            config,
-            buffers,
-        )
-
-    def destroy(self):
-        self.reactor.destroy()
-        self.network.destroy()
-
-    def turn(self, until_ms: Int):
-        """Runs a turn, during which time may pass."""
-        self.network.limit_clock(until_ms)
-        self.reactor.turn()
-
-    def remains(self) -> String:
-        """Lists what is left."""
-        ref r = self.reactor.state[]
-        var text = String()
-        _note(text, "fibers", r.fibers.busy())
-        _note(text, "timers", self.reactor.timers().armed_count())
-        _note(text, "operations", r.in_flight)
-        _note(text, "operations of the network", self.network.in_flight())
-        _note(text, "misuses of descriptors", self.network.misuses())
-        _note(text, "large buffers", self.reactor.large_buffers().lent())
-        _note(
-            text,
-            "receive buffers",
-            self.reactor.buffers().lent() - self.network.withheld_buffers(),
-        )
-        return text^
 
 
 def check_client_seed(seed: Int, *, is_traced: Bool = False) raises -> Int:
@@ -105,7 +54,7 @@ def check_client_seed(seed: Int, *, is_traced: Bool = False) raises -> Int:
     # Without a buffer to receive into, the connection is lost.
     faults.missing_buffers = 0
     faults.droughts = 0
-    var world = _World(seed, faults)
+    var world = World(seed, faults)
     var descriptor, peer = world.network.pair()
     var server = ScriptedServer(peer, draws)
     var story = heap_create(Story(_config(is_hasty), draws))
@@ -162,7 +111,7 @@ def _config(is_hasty: Bool) -> WsClientConfig:
 
 
 def _converse(
-    world: _World,
+    world: World,
     mut server: ScriptedServer,
     story: PointerTo[Story],
     descriptor: Int32,
@@ -295,8 +244,3 @@ def _told(story: PointerTo[Story], server: ScriptedServer) -> String:
         story[].refusal,
         ")",
     )
-
-
-def _note(mut text: String, name: StringSlice, count: Int):
-    if count != 0:
-        text += String("" if text == "" else ", ", count, " ", name)

@@ -5,14 +5,24 @@ They are system calls that do not wait.
 
 from flare.runtime.backend import Backend
 from flare.sys.clock import monotonic_ns, unix_seconds
+from flare.sys.errno import EAGAIN
 from flare.sys.listener import hold_connections_back
 from flare.sys.socket import (
+    open_socket,
     peer_socket_address,
+    receive_octets,
+    send_octets,
     set_socket_linger,
     shut_down_socket,
 )
 from flare.sys.socket_address import SocketAddressStorage
-from flare.sys.socket_constants import SHUT_WR
+from flare.sys.socket_constants import (
+    IPPROTO_TCP,
+    MSG_DONTWAIT,
+    MSG_PEEK,
+    SHUT_WR,
+    SOCK_STREAM,
+)
 
 from .kernel_listener import accept_and_answer, accept_waiting
 
@@ -41,6 +51,45 @@ trait KernelBackend(Backend):
             0, or a negated errno.
         """
         return peer_socket_address(descriptor, address)
+
+    def open_socket(self, family: Int) -> Int:
+        """Opens a stream socket of the kernel.
+
+        Args:
+            family: `AF_INET` or `AF_INET6`.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        return open_socket(family, SOCK_STREAM, IPPROTO_TCP, non_blocking=False)
+
+    def is_silent(self, descriptor: Int32) -> Bool:
+        """Returns whether no octets and no end wait in the kernel.
+
+        Args:
+            descriptor: The socket.
+
+        Returns:
+            True if a receive would wait.
+        """
+        var octet = Array[UInt8, 1](fill=0)
+        return (
+            receive_octets(descriptor, Span(octet), MSG_PEEK | MSG_DONTWAIT)
+            == -EAGAIN
+        )
+
+    def send_at_once(self, descriptor: Int32, octets: Span[UInt8, _]) -> Int:
+        """Sends what the kernel takes.
+
+        Args:
+            descriptor: A connected socket without a send in flight.
+            octets: The octets.
+
+        Returns:
+            The number of octets taken; EAGAIN without room, or another negated
+            errno.
+        """
+        return send_octets(descriptor, octets, MSG_DONTWAIT)
 
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already.

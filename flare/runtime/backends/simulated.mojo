@@ -32,14 +32,14 @@ from flare.sys.errno import (
 from flare.sys.socket_address import SocketAddressStorage
 from std.memory import unsafe_memcpy, unsafe_memset
 
-from .simulated_faults import DROUGHT_BUFFERS_MAX
+from .simulated_drought import begin_drought, end_drought
 from .simulated_network import (
     FIRST_WALL_SECONDS,
     WINDOW_OCTETS,
     SimulatedNetwork,
 )
 from .simulated_readiness import can_complete, poll_events
-from .simulated_sending import append_sent, octets_to_send
+from .simulated_sending import append_sent, octets_to_send, send_at_once
 from .simulated_socket import (
     PendingOperation,
     address_of,
@@ -111,7 +111,7 @@ struct SimulatedBackend(Backend):
             completions: The list to append to.
         """
         ref s = self.network.state[]
-        _ = self._end_drought()
+        _ = end_drought(self.network, self.buffers)
         var limit = s.clock_limit_ms
         if timeout_ms >= 0:
             limit = min(limit, s.now_ms + timeout_ms)
@@ -129,7 +129,7 @@ struct SimulatedBackend(Backend):
             ready = self._ready()
             # The turn, not a completion, serves receives that wait for a
             # buffer.
-            if next == limit or self._end_drought():
+            if next == limit or end_drought(self.network, self.buffers):
                 break
         self._complete_some(ready, completions)
 
@@ -166,6 +166,41 @@ struct SimulatedBackend(Backend):
             return -ENOTCONN
         address = address_of(other)
         return 0
+
+    def open_socket(self, family: Int) -> Int:
+        """Opens a socket of the network.
+
+        Args:
+            family: Not used: every address leads to a listener.
+
+        Returns:
+            The descriptor.
+        """
+        return Int(self.network.open_socket())
+
+    def is_silent(self, descriptor: Int32) -> Bool:
+        """Returns whether no octets and no end have arrived.
+
+        Args:
+            descriptor: The socket.
+
+        Returns:
+            True if a receive would wait.
+        """
+        return self.network.is_silent(descriptor)
+
+    def send_at_once(self, descriptor: Int32, octets: Span[UInt8, _]) -> Int:
+        """Sends what the other end has room for.
+
+        Args:
+            descriptor: A connected socket without a send in flight.
+            octets: The octets.
+
+        Returns:
+            The number of octets taken; EAGAIN without room, or another negated
+            errno.
+        """
+        return send_at_once(self.network, descriptor, octets)
 
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already.
@@ -379,7 +414,7 @@ struct SimulatedBackend(Backend):
         var room = o.length
         if o.kind == OperationKind.RECEIVE:
             if s.draws.strikes(s.faults.droughts):
-                self._begin_drought()
+                begin_drought(self.network, self.buffers)
             if s.draws.strikes(s.faults.missing_buffers):
                 s.counts.missing_buffers += 1
             else:
@@ -550,34 +585,6 @@ struct SimulatedBackend(Backend):
             return -ENFILE
         s.counts.accepts_enomem += 1
         return -ENOMEM
-
-    def _begin_drought(self):
-        ref s = self.network.state[]
-        if (
-            len(s.withheld) > 0
-            or self.buffers.state[].count_max > DROUGHT_BUFFERS_MAX
-        ):
-            return
-        while True:
-            var buffer = self.buffers.take()
-            if not buffer:
-                break
-            s.withheld.append(buffer.value())
-        if len(s.withheld) == 0:
-            return
-        s.counts.droughts += 1
-        s.drought_until_ms = s.now_ms + 1 + s.draws.below(s.faults.delay_ms_max)
-        self.network.note("chance takes buffers", "", -1, len(s.withheld))
-
-    def _end_drought(self) -> Bool:
-        # True if buffers were given back.
-        ref s = self.network.state[]
-        if len(s.withheld) == 0 or s.now_ms < s.drought_until_ms:
-            return False
-        self.network.note("buffers are back", "", -1, len(s.withheld))
-        while len(s.withheld) > 0:
-            self.buffers.give(s.withheld.pop())
-        return True
 
     @always_inline
     def _note(self, what: StaticString, operation: Operation, value: Int = 0):

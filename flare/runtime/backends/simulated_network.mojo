@@ -131,6 +131,39 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         self.join(near, listener)
         return Peer(self, near, self.socket(near)[].generation)
 
+    def accept(self, listener: Int32) -> Optional[Peer]:
+        """Accepts a connection that a reactor has begun.
+
+        Args:
+            listener: An open listener that no reactor uses.
+
+        Returns:
+            The end that belongs to the test; `None` if none waits.
+        """
+        ref backlog = self.socket(self.find(listener))[].backlog
+        if len(backlog) == 0:
+            return None
+        var index = backlog.pop(0)
+        self.note("test accepts", "", index)
+        return Peer(self, index, self.socket(index)[].generation)
+
+    def is_silent(self, descriptor: Int32) -> Bool:
+        """Returns whether a receive would wait.
+
+        Args:
+            descriptor: A socket.
+
+        Returns:
+            False if octets or an end have arrived, or if it is not open.
+        """
+        var index = self.find(descriptor)
+        if index < 0:
+            return False
+        ref socket = self.socket(index)[]
+        return not (
+            socket.has_ended or socket.is_reset or len(socket.inbound) > 0
+        )
+
     def pair(self) -> Tuple[Int32, Peer]:
         """Creates a connection that needs no accept.
 

@@ -104,7 +104,8 @@ def answered(
                 return exchange
             except e:
                 failure = ClientError.because(Phase.HEAD, e)
-            var is_stale = exchange.is_stale(failure)
+            # Others may have used a new connection of HTTP/2 too: once is enough.
+            var is_stale = not wants_new and exchange.is_stale(failure)
             if failure.kind == ClientError.NOT_PROCESSED:
                 refusals += 1
             # If nothing of the request was sent, the connection is kept.

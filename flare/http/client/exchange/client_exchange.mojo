@@ -383,13 +383,14 @@ struct ClientExchange(TrivialRegisterPassable):
 
         Returns:
             True if a connection that had carried others ended before any octet
-            of the response.
+            of the response. The reset of a stream ends no connection.
         """
         ref s = self.state[]
         return (
             s.connection.unsafe_value().state[].exchanges > 1
             and not s.has_heard
             and failure.is_broken_off()
+            and self._protocol().has_lost_connection()
         )
 
     def take_session(self) -> Optional[TlsSession]:

@@ -40,6 +40,14 @@ struct H2Exchange(TrivialRegisterPassable):
         self._inbox()[].clear()
         self.limit_content(content_octets_max)
 
+    def has_lost_connection(self) -> Bool:
+        """Returns whether the connection has ended for all its streams.
+
+        Returns:
+            False after a reset of the stream.
+        """
+        return Bool(self._connection().state()[].failure)
+
     def limit_content(self, octets_max: Int):
         """Limits the further content.
 

@@ -27,6 +27,14 @@ struct ProtocolExchange(TrivialRegisterPassable):
         """
         return Bool(self.state[].connection.unsafe_value().state[].shared)
 
+    def has_lost_connection(self) -> Bool:
+        """Returns whether a failure of the exchange is one of its connection.
+
+        Returns:
+            False if other exchanges can go on.
+        """
+        return not self.is_shared() or self._h2().has_lost_connection()
+
     @always_inline
     def _h1(self) -> H1Exchange:
         return H1Exchange(self.state)

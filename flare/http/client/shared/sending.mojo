@@ -6,10 +6,9 @@ sends the rest.
 
 from flare.core import Buffer
 from flare.net import NetError
+from flare.runtime.current import current_reactor
 from flare.runtime.socket import is_simulated
 from flare.runtime.wait import deadline_in
-from flare.sys.socket import send_octets
-from flare.sys.socket_constants import MSG_DONTWAIT
 
 from ...client_error import ClientError, Phase
 from ..transport.clock import now
@@ -57,11 +56,10 @@ def announce(c: SharedConnection):
     ref s = c.state()[]
     if s.sending.is_busy or s.failure:
         return
-    if not is_simulated():
-        if c.connection.state[].transport.tls:
-            _send_tls_at_once(c)
-        else:
-            _send_plain_at_once(c)
+    if not c.connection.state[].transport.tls:
+        _send_plain_at_once(c)
+    elif not is_simulated():
+        _send_tls_at_once(c)
     if has_unsent(c):
         hand_sending_over(c)
 
@@ -201,10 +199,13 @@ def _send_plain_at_once(c: SharedConnection):
         if len(s.sending.octets) == 0:
             s.sending.octets.clear()
             swap(s.sending.octets, output[])
-        var count = send_octets(
-            c.connection.state[].transport.socket.value().descriptor(),
-            s.sending.octets.span(),
-            MSG_DONTWAIT,
+        var count = (
+            current_reactor()
+            .value()
+            .send_at_once(
+                c.connection.state[].transport.socket.value().descriptor(),
+                s.sending.octets.span(),
+            )
         )
         if count <= 0:
             # A failure shows at the next wait.

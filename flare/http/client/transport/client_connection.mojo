@@ -8,16 +8,15 @@ only the modules of that protocol touch it.
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
 from flare.proto.h1 import H1Limits, H1State, Role
-from flare.runtime.socket import FiberSocket, is_simulated
+from flare.runtime.current import current_reactor
+from flare.runtime.socket import FiberSocket
 from flare.runtime.socket_exchange import (
     SentAndReceived,
     can_send_and_receive,
     send_and_receive,
 )
 from flare.runtime.wait import deadline_in
-from flare.sys.errno import EAGAIN, ECONNRESET
-from flare.sys.socket import receive_octets
-from flare.sys.socket_constants import MSG_DONTWAIT, MSG_PEEK
+from flare.sys.errno import ECONNRESET
 from flare.tcp import TcpStream
 from flare.tls import TlsStream
 from flare.unix import UnixStream
@@ -399,8 +398,6 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Returns:
             True if a request may be sent.
         """
-        if is_simulated():
-            return True
         var descriptor = Int32(-1)
         if self.state[].transport.socket:
             descriptor = self.state[].transport.socket.value().descriptor()
@@ -410,11 +407,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             if self.state[].transport.tls.value().has_unread():
                 return False
             descriptor = self.state[].transport.tls.value().descriptor()
-        var octet = Array[UInt8, 1](fill=0)
-        var result = receive_octets(
-            descriptor, Span(octet), MSG_PEEK | MSG_DONTWAIT
-        )
-        return result == -EAGAIN
+        return current_reactor().value().is_silent(descriptor)
 
     def rest(self, now_ms: Int):
         """Prepares the connection for the next exchange, and keeps little
