@@ -30,12 +30,12 @@ from fuzz.h2_calls import (
     PATIENT_MS,
     CallRecord,
     Client,
-    Served,
     Story,
     begin_call,
     content_of,
 )
-from fuzz.h2_origin import Deed, Ending, OriginConnection
+from fuzz.h2_origin import OriginConnection
+from fuzz.h2_served import Deed, Ending, Served
 from fuzz.harness import Histogram, run
 from fuzz.random import Random
 from tests.simulation.world import World

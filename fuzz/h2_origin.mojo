@@ -23,7 +23,8 @@ from flare.proto.h2.settings import (
 )
 from flare.runtime.backends.simulated_network import Peer
 
-from fuzz.h2_calls import OCTETS_MAX, Served, Story, content_of, letter_at
+from fuzz.h2_calls import OCTETS_MAX, Story, content_of, letter_at
+from fuzz.h2_served import Deed, Ending, Served
 from fuzz.random import Random
 from tests.proto_h2.machine_scene import block_of, number
 
@@ -32,42 +33,6 @@ comptime _PREFACE_OCTETS = 24
 comptime _HEADER_OCTETS = 9
 comptime _SETTINGS: UInt8 = 4
 comptime _GOAWAY: UInt8 = 7
-
-
-struct Deed:
-    """What the server does with a request."""
-
-    comptime ANSWERS = 0
-    """It answers."""
-    comptime RESETS = 1
-    """It resets the stream, before its answer or in the middle of it."""
-    comptime REFUSES = 2
-    """It refuses the stream."""
-    comptime IS_SILENT = 3
-    """It does nothing."""
-    comptime LIES = 4
-    """Its answer is malformed."""
-
-
-struct Ending:
-    """What the server does when it has sent some octets."""
-
-    comptime NONE = 0
-    """It goes on."""
-    comptime CLOSES = 1
-    """It closes the connection."""
-    comptime ENDS = 2
-    """It ends its side, and reads on."""
-    comptime BREAKS = 3
-    """It breaks the connection."""
-    comptime STALLS = 4
-    """It neither reads nor sends any more."""
-    comptime GOES_AWAY = 5
-    """It takes no further streams, and closes when the others have ended."""
-    comptime LIES = 6
-    """It breaks a rule of the connection."""
-    comptime COUNT = 7
-    """The number of endings."""
 
 
 struct OriginConnection(Movable):

@@ -8,11 +8,9 @@ from .operation import Operation
 
 
 @fieldwise_init
-struct BackendFunctions(TrivialRegisterPassable):
-    """The methods of a backend; the first argument is its erased address."""
+struct SystemCalls(TrivialRegisterPassable):
+    """The methods of a backend that use a socket at once, and never wait."""
 
-    var submit: def(Erased, Operation, Completions) thin -> None
-    """Starts an operation."""
     var open_socket: def(Erased, Int) thin -> Int
     """Opens a socket that is to be connected."""
     var is_silent: def(Erased, Int32) thin -> Bool
@@ -23,6 +21,30 @@ struct BackendFunctions(TrivialRegisterPassable):
     """Sends without waiting."""
     var accept_now: def(Erased, Int32) thin -> Int
     """Accepts a connection that is already waiting."""
+
+    @staticmethod
+    def of[B: Backend]() -> Self:
+        """Returns the methods of a backend type.
+
+        Parameters:
+            B: The type of the backend.
+
+        Returns:
+            Its methods.
+        """
+        return Self(
+            _open_socket[B], _is_silent[B], _send_at_once[B], _accept_now[B]
+        )
+
+
+@fieldwise_init
+struct BackendFunctions(TrivialRegisterPassable):
+    """The methods of a backend; the first argument is its erased address."""
+
+    var submit: def(Erased, Operation, Completions) thin -> None
+    """Starts an operation."""
+    var calls: SystemCalls
+    """Those that use a socket at once."""
     var hold_back: def(Erased, Int32, Bool) thin -> None
     """Sets whether new connections may enter a listen queue."""
     var turn_away: def(
@@ -54,10 +76,7 @@ struct BackendFunctions(TrivialRegisterPassable):
         """
         return Self(
             _submit[B],
-            _open_socket[B],
-            _is_silent[B],
-            _send_at_once[B],
-            _accept_now[B],
+            SystemCalls.of[B](),
             _hold_back[B],
             _turn_away[B],
             _close[B],

@@ -350,7 +350,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             The descriptor, or a negated errno.
         """
-        return self.state[].functions.open_socket(self.state[].backend, family)
+        return self.state[].functions.calls.open_socket(
+            self.state[].backend, family
+        )
 
     def is_silent(self, descriptor: Int32) -> Bool:
         """Returns whether the peer has sent neither unreceived octets nor an end.
@@ -361,7 +363,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             True if a receive would wait.
         """
-        return self.state[].functions.is_silent(
+        return self.state[].functions.calls.is_silent(
             self.state[].backend, descriptor
         )
 
@@ -376,7 +378,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             The number of octets taken; EAGAIN without room, or another negated
             errno.
         """
-        return self.state[].functions.send_at_once(
+        return self.state[].functions.calls.send_at_once(
             self.state[].backend,
             descriptor,
             Span[UInt8, ImmUntrackedOrigin](
@@ -397,7 +399,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             The descriptor; EAGAIN if no client is waiting, even if no
             descriptor is left; or another negated errno.
         """
-        return self.state[].functions.accept_now(self.state[].backend, listener)
+        return self.state[].functions.calls.accept_now(
+            self.state[].backend, listener
+        )
 
     def hold_back(self, listener: Int32, held: Bool):
         """Sets whether new connections may enter a listen queue.

@@ -1,7 +1,7 @@
 """Tests how exchanges share a connection of HTTP/2."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http import ClientConfig, ClientTimeouts, HttpClient, Proxy
 from flare.net import SocketAddr
@@ -44,6 +44,10 @@ def test_a_refused_stream_is_sent_again() raises:
 
 def test_a_stream_that_is_always_refused_is_given_up() raises:
     on_each_backend(_always_refused)
+
+
+def test_a_stream_that_was_reset_is_not_sent_again() raises:
+    on_each_backend(_reset)
 
 
 def test_streams_above_the_last_one_go_elsewhere() raises:
@@ -247,6 +251,24 @@ def _always_refused() raises:
         peer.frame(3, 0, asked.id, number(7))
         peer.forget(asked)
     require(handle^, "client.not_processed head")
+    peer.leave()
+
+
+def _reset() raises:
+    var stand = H2Stand()
+    var warm = stand.ask("/warm")
+    var peer = stand.accept()
+    peer.answer(peer.request())
+    require(warm^, "200 ok")
+    # The server may have done what the idempotent request asks for, and the
+    # connection that has carried another one goes on.
+    var reset = stand.ask("/reset")
+    var asked = peer.request()
+    peer.frame(3, 0, asked.id, number(2))
+    peer.forget(asked)
+    require(reset^, "client.reset head")
+    assert_false(peer.next_frames())
+    assert_equal(stand.statistics().requests, 2)
     peer.leave()
 
 

@@ -79,7 +79,7 @@ trait KernelBackend(Backend):
         )
 
     def send_at_once(self, descriptor: Int32, octets: Span[UInt8, _]) -> Int:
-        """Sends what the kernel takes.
+        """Sends as many octets as the kernel takes.
 
         Args:
             descriptor: A connected socket without a send in flight.

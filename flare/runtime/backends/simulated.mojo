@@ -190,7 +190,7 @@ struct SimulatedBackend(Backend):
         return self.network.is_silent(descriptor)
 
     def send_at_once(self, descriptor: Int32, octets: Span[UInt8, _]) -> Int:
-        """Sends what the other end has room for.
+        """Sends as many octets as the other end has room for.
 
         Args:
             descriptor: A connected socket without a send in flight.

@@ -29,14 +29,14 @@ def begin_drought(network: SimulatedNetwork, buffers: BufferPool):
 
 
 def end_drought(network: SimulatedNetwork, buffers: BufferPool) -> Bool:
-    """Gives the buffers back when their time has come.
+    """Returns the buffers to the pool at the end of a drought.
 
     Args:
         network: The network.
         buffers: The pool.
 
     Returns:
-        Whether any were given back.
+        False before the end, or without a drought.
     """
     ref s = network.state[]
     if len(s.withheld) == 0 or s.now_ms < s.drought_until_ms:

@@ -31,7 +31,7 @@ struct ProtocolExchange(TrivialRegisterPassable):
         """Returns whether a failure of the exchange is one of its connection.
 
         Returns:
-            False if other exchanges can go on.
+            False if the connection carries other exchanges on.
         """
         return not self.is_shared() or self._h2().has_lost_connection()
 
