@@ -14,6 +14,7 @@ from tests.client import (
     test_forms,
     test_h2_content,
     test_h2_faults,
+    test_h2_required,
     test_h2_sharing,
     test_h2_tunnels,
     test_handlers,
@@ -42,6 +43,7 @@ def main() raises:
     _run[test_forms.TESTS](failures)
     _run[test_h2_content.TESTS](failures)
     _run[test_h2_faults.TESTS](failures)
+    _run[test_h2_required.TESTS](failures)
     _run[test_h2_sharing.TESTS](failures)
     _run[test_h2_tunnels.TESTS](failures)
     _run[test_handlers.TESTS](failures)

@@ -354,6 +354,9 @@ struct ClientState(Movable):
         var known = pool.find(
             url.is_secure(), url.authority(), has_tunnel, may_share
         )
+        if known and known.value()[].has_left_http2():
+            may_share = False
+            known = pool.find(True, url.authority(), has_tunnel, may_share)
         if known:
             return known.value()
         var origin = OriginState(

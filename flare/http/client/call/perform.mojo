@@ -82,13 +82,13 @@ def answered(
     Raises:
         ClientError: The failure of the call.
     """
-    var origin = call[].origin.value()
     var pool = ClientState.pool_of(state)
     # A server may close on this very request: other connections that are kept
     # would end as this one did, each with the request repeated.
     var wants_new = False
     var refusals = 0
     while True:
+        var origin = call[].origin.value()
         var failure: ClientError
         try:
             var can_repeat = (
@@ -108,8 +108,14 @@ def answered(
             var is_stale = not wants_new and exchange.is_stale(failure)
             if failure.kind == ClientError.NOT_PROCESSED:
                 refusals += 1
+            var is_unanswered = not exchange.state[].has_heard
             # If nothing of the request was sent, the connection is kept.
             pool.release(origin, exchange)
+            if origin[].has_left_http2():
+                aim_at(state, call, call[].url())
+                if _is_for_http1(call, failure, is_unanswered):
+                    state[].statistics.not_processed += 1
+                    continue
             # The server has closed a connection that idled, before it saw the
             # request: RFC 9112 section 9.3.1.
             if is_stale and call[].method.is_idempotent():
@@ -463,6 +469,20 @@ def _may_send_again(
         return False
     sleep(delay_ms)
     return True
+
+
+def _is_for_http1(
+    call: Call, failure: ClientError, is_unanswered: Bool
+) -> Bool:
+    """Returns whether a request is sent again in HTTP/1.1, which the origin has
+    required: it was not processed, or is idempotent."""
+    if failure.kind == ClientError.NOT_PROCESSED:
+        return True
+    return (
+        is_unanswered
+        and failure.is_broken_off()
+        and call[].method.is_idempotent()
+    )
 
 
 def _fits(call: Call, delay_ms: Int) -> Bool:

@@ -37,6 +37,11 @@ def aim(
     Raises:
         ClientError: `client.bad_url prepare`.
     """
+    if state[].base_origin:
+        var used = state[].base_origin.value()
+        if used[].has_left_http2():
+            used[].users -= 1
+            state[].base_origin = None
     if len(query) == 0 and _is_plain_path(state, call, url):
         var base = state[].base_origin.value()
         base[].users += 1

@@ -393,6 +393,14 @@ struct ClientExchange(TrivialRegisterPassable):
             and self._protocol().has_lost_connection()
         )
 
+    def needs_http1(self) -> Bool:
+        """Returns whether the server has required HTTP/1.1 on the connection.
+
+        Returns:
+            False without TLS.
+        """
+        return self._protocol().needs_http1()
+
     def take_session(self) -> Optional[TlsSession]:
         """Returns the session that shortens the next handshake.
 

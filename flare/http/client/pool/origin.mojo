@@ -33,6 +33,9 @@ struct OriginProtocol:
     """The first connection shows whether the origin chooses HTTP/2."""
     comptime HTTP2: UInt8 = 2
     """Exchanges share a connection."""
+    comptime LEFT: UInt8 = 3
+    """The origin chose HTTP/2, and then required HTTP/1.1. Further requests use an
+    origin of the same name to which HTTP/2 is not offered."""
 
 
 struct OriginConnections(Movable):
@@ -127,6 +130,15 @@ struct OriginState(Movable):
         self.session = None
         self.used_ms = 0
         self.may_share = False
+
+    @always_inline
+    def has_left_http2(self) -> Bool:
+        """Returns whether the origin has required HTTP/1.1 (RFC 9113 section 7).
+
+        Returns:
+            True if an origin to which HTTP/2 is not offered takes its place.
+        """
+        return self.connections.protocol == OriginProtocol.LEFT
 
     def is_at(
         self,

@@ -171,7 +171,8 @@ struct Pool(TrivialRegisterPassable):
             return
         var connection = exchange.state[].connection.value()
         if connection.state[].shared:
-            connections.protocol = OriginProtocol.HTTP2
+            if not origin[].has_left_http2():
+                connections.protocol = OriginProtocol.HTTP2
             use_shared(origin, connection)
             offer_shared(origin, connection)
         else:
@@ -312,6 +313,8 @@ struct Pool(TrivialRegisterPassable):
     def _return_shared(self, origin: Origin, connection: ClientConnection):
         var c = SharedConnection(connection)
         c.state()[].users -= 1
+        if c.state()[].needs_http1:
+            origin[].connections.protocol = OriginProtocol.LEFT
         if c.state()[].users == 0:
             stop_sharing(origin, connection)
         if (

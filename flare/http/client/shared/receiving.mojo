@@ -189,6 +189,8 @@ def _reset_error(c: SharedConnection, event: H2Event) -> Error:
         )
     if event.code == H2Code.REFUSED_STREAM:
         return not_processed("the server has refused the stream")
+    if event.code == H2Code.HTTP_1_1_REQUIRED and _notes_http1(c):
+        return not_processed("the server requires HTTP/1.1")
     return Error(
         ClientError(
             ClientError.RESET,
@@ -196,6 +198,13 @@ def _reset_error(c: SharedConnection, event: H2Event) -> Error:
             String("the server has reset the stream: ", code_name(event.code)),
         )
     )
+
+
+def _notes_http1(c: SharedConnection) -> Bool:
+    """Records that the server requires HTTP/1.1. Returns whether the client may
+    speak it: without TLS, prior knowledge of HTTP/2 leaves no choice."""
+    c.state()[].needs_http1 = Bool(c.connection.state[].transport.tls)
+    return c.state()[].needs_http1
 
 
 def _take_answer(c: SharedConnection):
@@ -208,6 +217,8 @@ def _take_answer(c: SharedConnection):
 def _take_goaway(c: SharedConnection, event: H2Event):
     ref s = c.state()[]
     s.goaway = ServerGoaway(True, event.stream_id, event.code)
+    if event.code == H2Code.HTTP_1_1_REQUIRED:
+        _ = _notes_http1(c)
     for i in range(len(s.inboxes)):
         if not s.inboxes[i]:
             continue

@@ -70,6 +70,9 @@ struct SharedState(Movable):
     """The watch over a silent server."""
     var goaway: ServerGoaway
     """The announcement that the connection ends."""
+    var needs_http1: Bool
+    """Whether the server has required HTTP/1.1 (RFC 9113 section 7), inside of
+    TLS."""
     var failure: Optional[Error]
     """The error that has ended the connection."""
 
@@ -91,4 +94,5 @@ struct SharedState(Movable):
         self.sending = SharedSending(write_ms)
         self.liveness = liveness
         self.goaway = ServerGoaway(False, 0, 0)
+        self.needs_http1 = False
         self.failure = None
