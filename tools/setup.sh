@@ -157,4 +157,5 @@ is_complete=yes
 sh tools/setup_node.sh || is_complete=no
 sh tools/setup_autobahn.sh || is_complete=no
 sh tools/setup_h2spec.sh || is_complete=no
+sh tools/setup_grpc.sh || is_complete=no
 [ "$is_complete" = no ] || touch .venv/peers.stamp

@@ -35,6 +35,7 @@ TOGETHER = (
             "files",
             "forms",
             "gateway",
+            "grpc_server",
             "json_bodies",
             "lookups",
             "noisy",
