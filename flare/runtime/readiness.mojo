@@ -98,14 +98,16 @@ def _wait(
     var limit_ms = NO_DEADLINE
     if timeout_ms:
         limit_ms = max(timeout_ms.value(), 1)
-    var result = _poll(fiber, Int32(descriptor), events, limit_ms)
+    var result = poll_descriptor(
+        fiber, Int32(descriptor), events, limit_ms
+    )
     if result == -EBUSY and fiber.reactor().backend_kind() == BackendKind.EPOLL:
         # A readiness kernel knows one waiter per descriptor; the next ones
         # bring their own.
         result = duplicate_descriptor(Int32(descriptor))
         if result >= 0:
             var duplicate = Int32(result)
-            result = _poll(fiber, duplicate, events, limit_ms)
+            result = poll_descriptor(fiber, duplicate, events, limit_ms)
             _ = close_descriptor(duplicate)
     if result == -EPERM:
         # epoll takes no files of a disk, which poll(2) reports as ready.
@@ -119,7 +121,20 @@ def _wait(
     )
 
 
-def _poll(fiber: Fiber, descriptor: Int32, events: Int, limit_ms: Int) -> Int:
+def poll_descriptor(
+    fiber: Fiber, descriptor: Int32, events: Int, limit_ms: Int
+) -> Int:
+    """Parks a fiber until a descriptor is ready.
+
+    Args:
+        fiber: The calling fiber.
+        descriptor: The descriptor.
+        events: `POLL_IN`, `POLL_OUT` or both.
+        limit_ms: The longest wait, or `NO_DEADLINE`.
+
+    Returns:
+        The events that have occurred, or a negated errno.
+    """
     ref operation = fiber.state[].operation
     operation.kind = OperationKind.POLL
     operation.descriptor = descriptor

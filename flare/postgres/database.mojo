@@ -1,0 +1,208 @@
+"""Provides the database of one worker: queries, commands, transactions."""
+
+from flare.sys.libpq import libpq
+
+from .error import PostgresError
+from .location import DatabaseLocation
+from .options import DatabaseOptions, bad_options
+from .outcome import (
+    Executed,
+    all_rows,
+    executed,
+    only_row,
+    optional_row,
+)
+from .parameter import ToParameter, encode_parameters
+from .pool import Pool
+from .statement import run_statement
+from .statistics import DatabaseStatistics
+from .transaction import IsolationLevel, TransactionScope
+
+
+struct Database(Movable):
+    """A PostgreSQL database, for the fibers of one worker.
+
+    Connections are opened when needed. Statements of several fibers share them.
+    Create one for each worker, in the function of `App.per_worker`. Destroying
+    it closes the connections.
+    """
+
+    var _pool: Pool
+
+    def __init__(
+        out self,
+        url: StringSlice,
+        options: DatabaseOptions = DatabaseOptions(),
+        *,
+        workers: Int = 1,
+    ) raises:
+        """Creates a database. No connection is opened yet.
+
+        Args:
+            url: As `postgres://user:password@host/name`; see the guide.
+            options: The bounds.
+            workers: How many workers share `options.max_connections`.
+
+        Raises:
+            PostgresError: `postgres.bad_options` without the password, or
+                `postgres.no_library`.
+        """
+        var bounds = options.copy()
+        var location = DatabaseLocation.parse(url, bounds)
+        var problem = bounds.first_problem()
+        if problem:
+            raise bad_options(problem.value())
+        var library = libpq()
+        if not library:
+            raise Error(
+                String(
+                    PostgresError(
+                        PostgresError.NO_LIBRARY,
+                        "libpq.so.5 of version 14 or later: install libpq5"
+                        " (Debian), libpq (Fedora, Alpine, Homebrew)",
+                    )
+                )
+            )
+        var share = max(bounds.max_connections // max(workers, 1), 1)
+        self._pool = Pool.create(library.value(), location^, bounds^, share)
+
+    def __deinit__(deinit self):
+        """Closes the connections. Fibers that still wait get
+        `postgres.closed`.
+        """
+        self._pool.close()
+
+    def query[
+        T: Deinitable & Movable, *Ps: ToParameter
+    ](self, sql: StringSlice, *parameters: *Ps) raises -> List[T]:
+        """Runs a statement and decodes its rows.
+
+        The statement may share a connection with those of other fibers, in a
+        transaction of its own.
+
+        Parameters:
+            T: A struct with a field for each column, by name, or the type of
+                the only column.
+            Ps: The types of the parameters.
+
+        Args:
+            sql: One statement, with `$1`, `$2` for the parameters.
+            parameters: The parameters. They are sent apart from the statement,
+                so no text in them becomes a part of it.
+
+        Returns:
+            The rows.
+
+        Raises:
+            PostgresError: `postgres.server` with the server's error,
+                `postgres.decode`, `postgres.timeout` and others.
+
+            NetError: `net.cancelled wait`.
+        """
+        var encoded = encode_parameters(*parameters)
+        var answer = run_statement(self._pool, None, sql, encoded^)
+        return all_rows[T](answer)
+
+    def query_one[
+        T: Deinitable & Movable, *Ps: ToParameter
+    ](self, sql: StringSlice, *parameters: *Ps) raises -> T:
+        """Runs a statement that returns one row.
+
+        Parameters:
+            T: As for `query`.
+            Ps: The types of the parameters.
+
+        Args:
+            sql: As for `query`.
+            parameters: As for `query`.
+
+        Returns:
+            The row.
+
+        Raises:
+            PostgresError: `postgres.no_rows`, `postgres.too_many_rows`, and
+                others as `query`.
+        """
+        var encoded = encode_parameters(*parameters)
+        var answer = run_statement(self._pool, None, sql, encoded^)
+        return only_row[T](answer)
+
+    def query_optional[
+        T: Deinitable & Movable, *Ps: ToParameter
+    ](self, sql: StringSlice, *parameters: *Ps) raises -> Optional[T]:
+        """Runs a statement that returns at most one row.
+
+        Parameters:
+            T: As for `query`.
+            Ps: The types of the parameters.
+
+        Args:
+            sql: As for `query`.
+            parameters: As for `query`.
+
+        Returns:
+            The row, if there is one.
+
+        Raises:
+            PostgresError: `postgres.too_many_rows`, and others as `query`.
+        """
+        var encoded = encode_parameters(*parameters)
+        var answer = run_statement(self._pool, None, sql, encoded^)
+        return optional_row[T](answer)
+
+    def execute[
+        *Ps: ToParameter
+    ](self, sql: StringSlice, *parameters: *Ps) raises -> Executed:
+        """Runs a command.
+
+        Parameters:
+            Ps: The types of the parameters.
+
+        Args:
+            sql: As for `query`.
+            parameters: As for `query`.
+
+        Returns:
+            How many rows it has changed.
+
+        Raises:
+            PostgresError: As `query` does.
+        """
+        var encoded = encode_parameters(*parameters)
+        var answer = run_statement(self._pool, None, sql, encoded^)
+        return executed(answer)
+
+    def transaction(
+        self,
+        *,
+        isolation: IsolationLevel = IsolationLevel.DEFAULT,
+        read_only: Bool = False,
+    ) -> TransactionScope:
+        """Runs a `with` block in a transaction, on a connection of its own.
+
+        The end of the block commits. An error that leaves the block rolls back.
+
+        Args:
+            isolation: The isolation level; that of the server by default.
+            read_only: Whether the server refuses changes.
+
+        Returns:
+            The context manager: `with db.transaction() as tx: …`.
+        """
+        return TransactionScope(self._pool, isolation, read_only)
+
+    def is_healthy(self) -> Bool:
+        """Returns whether the last attempt to connect succeeded.
+
+        Returns:
+            True also before the first attempt.
+        """
+        return self._pool.state[].failures == 0
+
+    def statistics(self) -> DatabaseStatistics:
+        """Returns the counters of this worker.
+
+        Returns:
+            A copy.
+        """
+        return self._pool.statistics()

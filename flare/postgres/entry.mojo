@@ -1,0 +1,254 @@
+"""Describes one statement on its way to the server and back.
+
+An entry lies on the heap. The fiber that waits for it frees it. If that fiber
+has stopped waiting (`is_abandoned`), the connection does, after the answer.
+"""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime.fiber import Fiber
+from flare.sys.libpq import PgResult
+from flare.sys.pg_parameters import PgParameters, TextTable
+
+from .error import PostgresError
+
+
+struct EntryState(Movable):
+    """One statement. Only `Entry` uses it."""
+
+    var fiber: Optional[Fiber]
+    """The fiber that waits for the answer."""
+    var sql: TextTable
+    """The statement, with NUL."""
+    var parameters: PgParameters
+    """Its parameters."""
+    var result: Optional[PgResult]
+    """The answer."""
+    var error: Optional[PostgresError]
+    """The error in place of an answer."""
+    var is_done: Bool
+    """Whether answer or error are there."""
+    var is_abandoned: Bool
+    """Whether no fiber waits for it."""
+    var is_internal: Bool
+    """Whether flare sent it for the connection, as ROLLBACK."""
+    var is_sent: Bool
+    """Whether it is in a pipeline, so that the server may know it."""
+    var is_exposed: Bool
+    """Whether a cancel that was meant for a statement before it could have
+    reached it."""
+    var is_repeatable: Bool
+    """Whether it has no effect if it fails: no procedure, no transaction."""
+    var awaits_prepare: Bool
+    """Whether the answer to its preparation comes first."""
+    var is_prepared: Bool
+    """Whether it is executed by a name of the cache."""
+    var is_stale: Bool
+    """Whether the server no longer has its plan, so that it did not run."""
+    var attempts: Int
+    """How often it was sent."""
+    var turn: Int
+    """Its place among all that wait for a connection."""
+
+    def __init__(
+        out self, sql: StringSlice, var parameters: PgParameters, fiber: Fiber
+    ):
+        """Creates an entry that was not sent.
+
+        Args:
+            sql: The statement.
+            parameters: Its parameters.
+            fiber: The fiber that will wait.
+        """
+        self.fiber = fiber
+        self.sql = TextTable(sql)
+        self.parameters = parameters^
+        self.result = None
+        self.error = None
+        self.is_done = False
+        self.is_abandoned = False
+        self.is_internal = False
+        self.is_sent = False
+        self.is_exposed = False
+        self.is_repeatable = is_repeatable(sql)
+        self.awaits_prepare = False
+        self.is_prepared = False
+        self.is_stale = False
+        self.attempts = 0
+        self.turn = 0
+
+    def __init__(out self, *, internal: StringSlice):
+        """Creates an entry that no fiber waits for.
+
+        Args:
+            internal: The statement.
+        """
+        self.fiber = None
+        self.sql = TextTable(internal)
+        self.parameters = PgParameters()
+        self.result = None
+        self.error = None
+        self.is_done = False
+        self.is_abandoned = True
+        self.is_internal = True
+        self.is_sent = False
+        self.is_exposed = False
+        self.is_repeatable = True
+        self.awaits_prepare = False
+        self.is_prepared = False
+        self.is_stale = False
+        self.attempts = 0
+        self.turn = 0
+
+
+@fieldwise_init
+struct Entry(Equatable, TrivialRegisterPassable):
+    """A handle to a statement on its way."""
+
+    var state: PointerTo[EntryState]
+    """The heap state."""
+
+    def finish(self):
+        """Gives the answer to the waiting fiber, or drops it."""
+        self.state[].is_done = True
+        if self.state[].is_abandoned:
+            self.destroy()
+        elif self.state[].fiber:
+            self.state[].fiber.value().wake()
+
+    def fail(self, var error: PostgresError):
+        """Ends the statement with an error.
+
+        Args:
+            error: The error. An earlier one of the server stays.
+        """
+        if not self.state[].error:
+            self.state[].error = error^
+        self.finish()
+
+    def set_result(self, result: PgResult):
+        """Stores the answer, in place of an earlier one.
+
+        Args:
+            result: The answer, which the entry owns.
+        """
+        self.clear_result()
+        self.state[].result = result
+
+    def clear_result(self):
+        """Frees the answer, if there is one."""
+        if self.state[].result:
+            self.state[].result.value().clear()
+            self.state[].result = None
+
+    def prepare_again(self):
+        """Forgets the outcome, so that the statement may be sent once more."""
+        self.clear_result()
+        self.state[].error = None
+        self.state[].is_exposed = False
+        self.state[].is_stale = False
+        self.state[].is_sent = False
+
+    def destroy(self):
+        """Frees the entry and its answer."""
+        self.clear_result()
+        heap_destroy(self.state)
+
+
+def create_entry(
+    sql: StringSlice, var parameters: PgParameters, fiber: Fiber
+) -> Entry:
+    """Creates a statement for which a fiber waits.
+
+    Args:
+        sql: The statement.
+        parameters: Its parameters.
+        fiber: The fiber.
+
+    Returns:
+        The entry.
+    """
+    return Entry(heap_create(EntryState(sql, parameters^, fiber)))
+
+
+def create_internal_entry(sql: StringSlice) -> Entry:
+    """Creates a statement for which no fiber waits.
+
+    Args:
+        sql: The statement.
+
+    Returns:
+        The entry.
+    """
+    return Entry(heap_create(EntryState(internal=sql)))
+
+
+def is_repeatable(sql: StringSlice) -> Bool:
+    """Returns whether a statement that failed had no effect.
+
+    Args:
+        sql: The statement.
+
+    Returns:
+        True for statements that cannot commit on their own.
+    """
+    var word = first_word(sql)
+    return (
+        word == "select"
+        or word == "insert"
+        or word == "update"
+        or word == "delete"
+        or word == "with"
+        or word == "values"
+        or word == "merge"
+        or word == "table"
+    )
+
+
+def controls_transaction(sql: StringSlice) -> Bool:
+    """Returns whether a statement begins or ends a transaction.
+
+    Args:
+        sql: The statement.
+
+    Returns:
+        True for BEGIN, COMMIT and their like.
+    """
+    var word = first_word(sql)
+    return (
+        word == "begin"
+        or word == "start"
+        or word == "commit"
+        or word == "end"
+        or word == "rollback"
+        or word == "abort"
+        or word == "savepoint"
+        or word == "release"
+        or word == "prepare"
+    )
+
+
+def first_word(sql: StringSlice) -> String:
+    """Returns the first word of a statement.
+
+    Args:
+        sql: The statement.
+
+    Returns:
+        The word in lower case, at most 16 letters; empty after a comment or a
+        parenthesis.
+    """
+    var octets = sql.as_bytes()
+    var start = 0
+    while start < len(octets) and _is_blank(octets[start]):
+        start += 1
+    var word = String()
+    for i in range(start, min(len(octets), start + 16)):
+        var letter = Int(octets[i] | 32)
+        if not 97 <= letter <= 122:
+            break
+        word += String(unsafe_from_utf8=[UInt8(letter)])
+    return word^
+
+
+def _is_blank(octet: UInt8) -> Bool:
+    return octet == 32 or (octet >= 9 and octet <= 13)

@@ -1,0 +1,133 @@
+"""Defines how to reach a database, and the bounds of its connections."""
+
+from .error import PostgresError
+
+comptime _INT_MAX = 0x7FFFFFFF
+
+
+@fieldwise_init
+struct PostgresTls(Equatable, ImplicitlyCopyable):
+    """How connections are encrypted."""
+
+    comptime AUTOMATIC = Self(0)
+    """`DISABLED` for Unix sockets, `localhost` and loopback addresses, and
+    `VERIFIED` for all other hosts."""
+    comptime DISABLED = Self(1)
+    """Without encryption."""
+    comptime ENCRYPTED = Self(2)
+    """With TLS, but any certificate is accepted: an attacker between client
+    and server can read everything."""
+    comptime VERIFIED = Self(3)
+    """With TLS, and the server's certificate is checked, with its name."""
+
+    var value: UInt8
+    """The number of the mode."""
+
+
+struct DatabaseOptions(Copyable, Movable):
+    """The bounds of a `Database`. A URL overrides some of them."""
+
+    var max_connections: Int
+    """The most connections of the whole process, 1 to 10,000; 32 by default,
+    because a server accepts 100 by default. Workers share them equally, and
+    each has at least one.
+    """
+    var acquire_timeout_ms: Int
+    """The longest wait for a free connection; 2 s by default."""
+    var query_timeout_ms: Int
+    """The longest wait for the answer to a statement; 5 s by default. A
+    deadline of the fiber that is earlier applies.
+    """
+    var connect_timeout_ms: Int
+    """The longest time to open a connection; 5 s by default."""
+    var pipelining: Bool
+    """Whether statements of several fibers share a connection; True by
+    default. Turn it off for proxies that cannot."""
+    var pipeline_depth: Int
+    """The most statements in flight on a shared connection, 1 to 1,000; 32 by
+    default."""
+    var slow_after_ms: Int
+    """After this time, no statement joins the pipeline behind the one that is
+    running; 100 ms by default."""
+    var cache_statements: Bool
+    """Whether statements stay prepared, 256 per connection; True by default.
+    Turn it off for PgBouncer before 1.21 in transaction mode."""
+    var tls: PostgresTls
+    """How connections are encrypted; `AUTOMATIC` by default."""
+    var trust_file: Optional[String]
+    """A PEM file of authorities; the system's by default."""
+    var application_name: String
+    """The name in the server's lists and logs; `flare` by default."""
+    var startup_options: Optional[String]
+    """Settings for the server, as `-c work_mem=64MB`; none by default.
+    PgBouncer before 1.20 refuses any; with `None`, nothing is sent, but the
+    variable `PGOPTIONS` applies.
+    """
+
+    def __init__(out self):
+        """Creates the default options."""
+        self.max_connections = 32
+        self.acquire_timeout_ms = 2_000
+        self.query_timeout_ms = 5_000
+        self.connect_timeout_ms = 5_000
+        self.pipelining = True
+        self.pipeline_depth = 32
+        self.slow_after_ms = 100
+        self.cache_statements = True
+        self.tls = PostgresTls.AUTOMATIC
+        self.trust_file = None
+        self.application_name = "flare"
+        self.startup_options = String()
+
+    def first_problem(self) -> Optional[String]:
+        """Returns the first option that is out of its bounds.
+
+        Returns:
+            A text that names it; `None` if all are valid.
+        """
+        if not 1 <= self.max_connections <= 10_000:
+            return String("max_connections is not in 1 to 10000")
+        if not 1 <= self.pipeline_depth <= 1_000:
+            return String("pipeline_depth is not in 1 to 1000")
+        if not 1 <= self.acquire_timeout_ms <= _INT_MAX:
+            return String("acquire_timeout_ms is not in 1 to 2147483647")
+        if not 1 <= self.query_timeout_ms <= _INT_MAX:
+            return String("query_timeout_ms is not in 1 to 2147483647")
+        if not 1 <= self.connect_timeout_ms <= _INT_MAX:
+            return String("connect_timeout_ms is not in 1 to 2147483647")
+        if not 1 <= self.slow_after_ms <= _INT_MAX:
+            return String("slow_after_ms is not in 1 to 2147483647")
+        if has_nul(self.application_name):
+            return String("application_name contains NUL")
+        if self.startup_options and has_nul(self.startup_options.value()):
+            return String("startup_options contains NUL")
+        if self.trust_file and has_nul(self.trust_file.value()):
+            return String("trust_file contains NUL")
+        return None
+
+
+def has_nul(text: StringSlice) -> Bool:
+    """Returns whether a text contains NUL, which C cannot take.
+
+    Args:
+        text: The text.
+
+    Returns:
+        True if it does.
+    """
+    for octet in text.as_bytes():
+        if octet == 0:
+            return True
+    return False
+
+
+def bad_options(text: StringSlice) -> Error:
+    """Returns the error for options that are invalid.
+
+    Args:
+        text: The problem.
+
+    Returns:
+        The error.
+    """
+    return Error(String(PostgresError(PostgresError.BAD_OPTIONS, text)))

@@ -1,0 +1,371 @@
+"""Encodes the parameters of statements.
+
+Numbers, times and octets are sent in the server's binary form, with their
+type. Texts are sent without a type: the server takes it from the place of the
+parameter, so a `String` fits a column of type `uuid`, `numeric` or `date` too.
+"""
+
+from std.memory import bitcast
+
+from flare.json import Value, dumps
+from flare.sys.pg_parameters import PgParameters
+
+from .big_endian import append_big_endian
+from .error import PostgresError
+from .options import has_nul
+from .type_ids import TypeId, array_id_of
+
+comptime PARAMETERS_MAX = 65_535
+"""The most parameters of a statement: the protocol counts them in 16 bits."""
+comptime PARAMETER_OCTETS_MAX = (1 << 30) - 1
+"""The longest parameter: the server takes no longer field."""
+
+
+trait ToParameter:
+    """A type whose values may be parameters of a statement."""
+
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type that the server is told.
+
+        Returns:
+            An object id; 0 lets the server choose.
+        """
+        ...
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends the value, with one of `add_binary`, `add_text`.
+
+        Args:
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: `postgres.bad_parameter`.
+        """
+        ...
+
+
+def encode_parameters[
+    *Ps: ToParameter
+](*values: *Ps) raises -> PgParameters:
+    """Encodes the parameters of a statement.
+
+    Parameters:
+        Ps: The types of the values.
+
+    Args:
+        values: The values.
+
+    Returns:
+        The parameters in the form that is sent.
+
+    Raises:
+        PostgresError: `postgres.bad_parameter`.
+    """
+    comptime assert Ps.length <= PARAMETERS_MAX, "more than 65,535 parameters"
+    var parameters = PgParameters()
+    comptime for i in range(Ps.length):
+        values[i].add_to(parameters)
+    return parameters^
+
+
+def add_binary(
+    mut parameters: PgParameters, type_id: Int, octets: Span[UInt8, _]
+) raises:
+    """Appends a value in the server's binary form.
+
+    Args:
+        parameters: The parameters of a statement.
+        type_id: The object id of the type.
+        octets: The value.
+
+    Raises:
+        PostgresError: If the value is too long.
+    """
+    _add(parameters, type_id, octets, PgParameters.BINARY)
+
+
+def add_text(
+    mut parameters: PgParameters, type_id: Int, text: StringSlice
+) raises:
+    """Appends a value as text, which the server converts.
+
+    Args:
+        parameters: The parameters of a statement.
+        type_id: The object id of the type, or 0.
+        text: The value.
+
+    Raises:
+        PostgresError: If the text contains NUL, or is too long.
+    """
+    if has_nul(text):
+        raise _bad("a text contains NUL, which PostgreSQL does not store")
+    _add(parameters, type_id, text.as_bytes(), PgParameters.TEXT)
+
+
+def add_null(mut parameters: PgParameters, type_id: Int):
+    """Appends NULL.
+
+    Args:
+        parameters: The parameters of a statement.
+        type_id: The object id of the type, or 0.
+    """
+    parameters.starts.append(PgParameters.NULL)
+    parameters.lengths.append(0)
+    parameters.formats.append(PgParameters.BINARY)
+    parameters.types.append(Int32(type_id))
+
+
+__extension SIMD(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the narrowest type that contains all values.
+
+        Returns:
+            The object id.
+        """
+        comptime assert Self.length == 1, "a vector is no parameter"
+        comptime if Self.dtype == DType.bool:
+            return TypeId.BOOL
+        elif Self.dtype == DType.float64:
+            return TypeId.FLOAT8
+        elif Self.dtype == DType.float32:
+            return TypeId.FLOAT4
+        elif (
+            Self.dtype == DType.int16
+            or Self.dtype == DType.int8
+            or Self.dtype == DType.uint8
+        ):
+            return TypeId.INT2
+        elif Self.dtype == DType.int32 or Self.dtype == DType.uint16:
+            return TypeId.INT4
+        else:
+            comptime assert (
+                Self.dtype == DType.int
+                or Self.dtype == DType.int64
+                or Self.dtype == DType.uint32
+            ), "PostgreSQL has no integers above those of Int64"
+            return TypeId.INT8
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends a number.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            Never.
+        """
+        comptime id = Self.parameter_type()
+        var octets = List[UInt8](capacity=8)
+        comptime if Self.dtype == DType.float64:
+            append_big_endian(
+                octets, Int(bitcast[DType.int64](Float64(self[0]))), 8
+            )
+        elif Self.dtype == DType.float32:
+            append_big_endian(
+                octets, Int(bitcast[DType.int32](Float32(self[0]))), 4
+            )
+        else:
+            comptime count = 2 if id == TypeId.INT2 else (
+                4 if id == TypeId.INT4 else 8
+            )
+            append_big_endian(octets, Int(self[0]), count)
+        _add(parameters, id, Span(octets), PgParameters.BINARY)
+
+
+__extension Bool(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type `boolean`.
+
+        Returns:
+            The object id.
+        """
+        return TypeId.BOOL
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends a boolean.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            Never.
+        """
+        var octets: List[UInt8] = [UInt8(1) if self else UInt8(0)]
+        _add(parameters, TypeId.BOOL, Span(octets), PgParameters.BINARY)
+
+
+__extension String(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Lets the server choose the type.
+
+        Returns:
+            0.
+        """
+        return TypeId.UNKNOWN
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends a text.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: If the text contains NUL, or is too long.
+        """
+        add_text(parameters, TypeId.UNKNOWN, self)
+
+
+__extension Value(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Lets the server choose the type: `json` or `jsonb`.
+
+        Returns:
+            0.
+        """
+        return TypeId.UNKNOWN
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends the text of a JSON value.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: If the text is too long.
+        """
+        add_text(parameters, TypeId.UNKNOWN, dumps(self))
+
+
+__extension Optional(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type of the value.
+
+        Returns:
+            The object id, or 0.
+        """
+        comptime assert conforms_to(
+            Self.T, ToParameter
+        ), "the value of an optional is no parameter"
+        return Self.T.parameter_type()
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends the value, or NULL.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: As the value does.
+        """
+        comptime assert conforms_to(
+            Self.T, ToParameter
+        ), "the value of an optional is no parameter"
+        if self:
+            self.value().add_to(parameters)
+        else:
+            add_null(parameters, Self.T.parameter_type())
+
+
+__extension List(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns `bytea` for a list of octets, otherwise an array.
+
+        Returns:
+            The object id.
+        """
+        comptime assert conforms_to(
+            Self.T, ToParameter
+        ), "the elements of a list are no parameters"
+        comptime if reflect[Self.T].name() == reflect[UInt8].name():
+            return TypeId.BYTEA
+        elif Self.T.parameter_type() == TypeId.UNKNOWN:
+            return array_id_of(TypeId.TEXT)
+        else:
+            return array_id_of(Self.T.parameter_type())
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends octets, or an array of one dimension.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: As an element does.
+        """
+        comptime assert conforms_to(
+            Self.T, ToParameter
+        ), "the elements of a list are no parameters"
+        comptime if reflect[Self.T].name() == reflect[UInt8].name():
+            add_binary(
+                parameters, TypeId.BYTEA, rebind[List[UInt8]](self)
+            )
+        else:
+            _add_array[Self.T](parameters, self)
+
+
+def _add_array[
+    T: ToParameter
+](mut parameters: PgParameters, values: List[T]) raises:
+    comptime element = (
+        T.parameter_type() if T.parameter_type()
+        != TypeId.UNKNOWN else TypeId.TEXT
+    )
+    comptime id = array_id_of(element)
+    comptime assert id != 0, "arrays of this type are no parameters"
+    var elements = PgParameters()
+    var octets = List[UInt8]()
+    append_big_endian(octets, 1 if len(values) > 0 else 0, 4)
+    var nulls_at = len(octets)
+    append_big_endian(octets, 0, 4)
+    append_big_endian(octets, element, 4)
+    if len(values) > 0:
+        append_big_endian(octets, len(values), 4)
+        append_big_endian(octets, 1, 4)
+    for i in range(len(values)):
+        values[i].add_to(elements)
+        var start = elements.starts[0]
+        if start == PgParameters.NULL:
+            octets[nulls_at + 3] = 1
+            append_big_endian(octets, -1, 4)
+        else:
+            var length = Int(elements.lengths[0])
+            append_big_endian(octets, length, 4)
+            octets.extend(Span(elements.octets)[start : start + length])
+        elements.starts.clear()
+        elements.lengths.clear()
+        elements.octets.clear()
+    add_binary(parameters, id, Span(octets))
+
+
+def _add(
+    mut parameters: PgParameters,
+    type_id: Int,
+    octets: Span[UInt8, _],
+    format: Int32,
+) raises:
+    if len(octets) > PARAMETER_OCTETS_MAX:
+        raise _bad("a parameter has 1 GiB or more")
+    parameters.starts.append(len(parameters.octets))
+    parameters.lengths.append(Int32(len(octets)))
+    parameters.formats.append(format)
+    parameters.types.append(Int32(type_id))
+    parameters.octets.extend(octets)
+    # The library finds the end of a text by NUL.
+    parameters.octets.append(0)
+
+
+def _bad(text: StringSlice) -> Error:
+    return Error(String(PostgresError(PostgresError.BAD_PARAMETER, text)))

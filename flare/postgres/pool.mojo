@@ -1,0 +1,575 @@
+"""Shares the connections of one worker among its fibers.
+
+A statement goes to the connection with the fewest statements in flight. If none
+has room, it waits in a queue, first come, first served. A transaction waits in
+the same queue for a connection of its own: when it comes to the front, one is
+reserved, which takes no more statements until it is idle.
+"""
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.net import NetError
+from flare.runtime.current import current_reactor
+from flare.runtime.fiber import NO_DEADLINE, Fiber, FiberFunction
+from flare.runtime.operation import CANCELLED
+from flare.runtime.wait import sleep
+from flare.sys.libpq import Libpq
+from flare.sys.random import fill_random
+
+from .connect import open_connection
+from .connection import (
+    Connection,
+    ConnectionState,
+    Outcome,
+    ReportFunction,
+)
+from .entry import Entry
+from .error import PostgresError
+from .location import DatabaseLocation
+from .options import DatabaseOptions
+from .statistics import DatabaseStatistics
+
+comptime _CONNECTING_MAX = 4
+"""Half of the helper threads: files are read by the others."""
+comptime _BACKOFF_FIRST_MS = 50
+comptime _BACKOFF_MAX_MS = 2_000
+
+
+struct Grant(Movable):
+    """The wait of a transaction for a connection. It lies on the heap."""
+
+    var fiber: Fiber
+    """The fiber that waits."""
+    var turn: Int
+    """Its place among all that wait."""
+    var connection: Optional[Connection]
+    """The connection, once there is one."""
+    var error: Optional[PostgresError]
+    """Why there will be none."""
+
+    def __init__(out self, fiber: Fiber, turn: Int):
+        """Creates a wait.
+
+        Args:
+            fiber: The fiber that waits.
+            turn: Its place among all that wait.
+        """
+        self.fiber = fiber
+        self.turn = turn
+        self.connection = None
+        self.error = None
+
+
+@fieldwise_init
+struct PoolFunctions(TrivialRegisterPassable):
+    """Functions that call those of the pool, which call them: the compiler
+    accepts such a circle only through values.
+    """
+
+    var run: FiberFunction
+    """Runs the fiber of a connection."""
+    var end: FiberFunction
+    """Called when that fiber has ended."""
+    var report: ReportFunction
+    """Receives the reports of a connection."""
+
+
+struct PoolState(Movable):
+    """The state of a pool. Only `Pool` uses it."""
+
+    var functions: PoolFunctions
+    """What fibers and connections call."""
+    var library: Libpq
+    """The library."""
+    var location: DatabaseLocation
+    """The database."""
+    var options: DatabaseOptions
+    """The bounds."""
+    var connections_max: Int
+    """The most connections of this pool."""
+    var connections: List[Connection]
+    """Those that are open or being opened."""
+    var entries: List[Entry]
+    """The statements that wait for room, first come first."""
+    var grants: List[PointerTo[Grant]]
+    """The transactions that wait for a connection, first come first."""
+    var turns: Int
+    """How many have waited. The older one of both lists goes first."""
+    var connecting: Int
+    """How many attempts to connect are in progress."""
+    var failures: Int
+    """How many attempts have failed since one succeeded."""
+    var retry_at_ms: Int
+    """When the next attempt may begin, after one that failed."""
+    var last_error: String
+    """The error of the last attempt, empty after one that succeeded."""
+    var is_closing: Bool
+    """Whether the owner is gone."""
+    var users: Int
+    """The owner, and the fibers of connections."""
+    var counts: DatabaseStatistics
+    """The counters; those of the present state are filled in when asked for.
+    """
+
+    def __init__(
+        out self,
+        library: Libpq,
+        var location: DatabaseLocation,
+        var options: DatabaseOptions,
+        connections_max: Int,
+    ):
+        """Creates a pool without connections.
+
+        Args:
+            library: The library.
+            location: The database.
+            options: The bounds.
+            connections_max: The most connections of this pool.
+        """
+        self.functions = PoolFunctions(_run, _end, _on_report)
+        self.library = library
+        self.location = location^
+        self.options = options^
+        self.connections_max = connections_max
+        self.connections = List[Connection]()
+        self.entries = List[Entry]()
+        self.grants = List[PointerTo[Grant]]()
+        self.turns = 0
+        self.connecting = 0
+        self.failures = 0
+        self.retry_at_ms = 0
+        self.last_error = String()
+        self.is_closing = False
+        self.users = 1
+        self.counts = DatabaseStatistics()
+
+
+@fieldwise_init
+struct Pool(TrivialRegisterPassable):
+    """A handle to the connections of one worker."""
+
+    var state: PointerTo[PoolState]
+    """The heap state."""
+
+    @staticmethod
+    def create(
+        library: Libpq,
+        var location: DatabaseLocation,
+        var options: DatabaseOptions,
+        connections_max: Int,
+    ) -> Self:
+        """Creates a pool without connections.
+
+        Args:
+            library: The library.
+            location: The database.
+            options: The bounds.
+            connections_max: The most connections of this pool.
+
+        Returns:
+            The pool.
+        """
+        return Self(
+            heap_create(
+                PoolState(library, location^, options^, connections_max)
+            )
+        )
+
+    def submit(self, entry: Entry):
+        """Sends a statement, or lets it wait.
+
+        Args:
+            entry: The statement.
+        """
+        ref s = self.state[]
+        if s.is_closing:
+            entry.fail(PostgresError(PostgresError.CLOSED))
+            return
+        if len(s.entries) == 0:
+            var connection = self._pick()
+            if connection:
+                var is_busy = len(connection.value().state[].entries) > 0
+                connection.value().send(entry)
+                if is_busy:
+                    self._grow()
+                return
+        s.turns += 1
+        entry.state[].turn = s.turns
+        s.entries.append(entry)
+        self._grow()
+
+    def submit_again(self, entry: Entry):
+        """Sends a statement that had no effect once more, before others.
+
+        Args:
+            entry: The statement.
+        """
+        ref s = self.state[]
+        entry.prepare_again()
+        if s.is_closing:
+            entry.fail(PostgresError(PostgresError.CLOSED))
+            return
+        entry.state[].turn = 0
+        s.entries.insert(0, entry)
+        self.advance()
+        self._grow()
+
+    def withdraw(self, entry: Entry) -> Bool:
+        """Removes a statement from the queue.
+
+        Args:
+            entry: The statement.
+
+        Returns:
+            False if it was sent.
+        """
+        ref entries = self.state[].entries
+        for i in range(len(entries)):
+            if entries[i] == entry:
+                _ = entries.pop(i)
+                return True
+        return False
+
+    def acquire(self, fiber: Fiber) raises -> Connection:
+        """Parks until a connection is free, and takes it.
+
+        Args:
+            fiber: The calling fiber.
+
+        Returns:
+            The connection. Call `give_back` of it.
+
+        Raises:
+            PostgresError: `postgres.acquire_timeout`, `postgres.connect`,
+                `postgres.closed`.
+
+            NetError: `net.cancelled`.
+        """
+        ref s = self.state[]
+        if s.is_closing:
+            raise Error(String(PostgresError(PostgresError.CLOSED)))
+        s.turns += 1
+        var grant = heap_create(Grant(fiber, s.turns))
+        s.grants.append(grant)
+        self.advance()
+        self._grow()
+        var deadline_ms = fiber.reactor().deadline_after(
+            s.options.acquire_timeout_ms
+        )
+        var result = 0
+        while (
+            not grant[].connection and not grant[].error and result >= 0
+        ):
+            result = fiber.wait(
+                deadline_ms - fiber.reactor().refresh_now_ms()
+            )
+        var connection = grant[].connection
+        var error = Optional[PostgresError](None)
+        swap(error, grant[].error)
+        if not connection and not error:
+            self._withdraw(grant)
+        heap_destroy(grant)
+        if connection:
+            return connection.value()
+        if error:
+            raise Error(String(error.take()))
+        if result == CANCELLED:
+            raise Error(NetError.from_errno("wait", CANCELLED))
+        raise self.acquire_error()
+
+    def acquire_error(self) -> Error:
+        """Returns the error of a fiber that has waited too long, and counts it.
+
+        Returns:
+            `postgres.acquire_timeout`, with the cause if none can be opened.
+        """
+        ref s = self.state[]
+        s.counts.acquire_timeouts += 1
+        var text = String(
+            "no connection was free in ", s.options.acquire_timeout_ms, " ms"
+        )
+        if s.last_error != "":
+            text += ": " + s.last_error
+        return Error(
+            String(PostgresError(PostgresError.ACQUIRE_TIMEOUT, text))
+        )
+
+    def advance(self):
+        """Serves those that wait, as far as connections have room."""
+        while self._serve_one():
+            pass
+
+    def close(self):
+        """Ends all connections and the queue, for the owner."""
+        ref s = self.state[]
+        s.is_closing = True
+        self._fail_waiting(PostgresError(PostgresError.CLOSED))
+        for connection in s.connections:
+            if connection.state[].fiber:
+                connection.state[].is_closing = True
+                connection.state[].fiber.value().cancel()
+        self.release()
+
+    def release(self):
+        """Drops the use of the owner or of a connection."""
+        self.state[].users -= 1
+        if self.state[].users == 0:
+            heap_destroy(self.state)
+
+    def statistics(self) -> DatabaseStatistics:
+        """Returns the counters.
+
+        Returns:
+            A copy.
+        """
+        ref s = self.state[]
+        var counts = s.counts
+        counts.open_connections = 0
+        counts.busy_connections = 0
+        for connection in s.connections:
+            ref c = connection.state[]
+            if connection.is_open():
+                counts.open_connections += 1
+                if c.is_owned or len(c.entries) > 0:
+                    counts.busy_connections += 1
+        counts.waiting = self._waiting()
+        return counts
+
+    def _serve_one(self) -> Bool:
+        ref s = self.state[]
+        var has_entry = len(s.entries) > 0
+        var has_grant = len(s.grants) > 0
+        if has_entry and has_grant:
+            if s.entries[0].state[].turn < s.grants[0][].turn:
+                return self._send_one() or self._grant_one()
+            return self._grant_one() or self._send_one()
+        if has_entry:
+            return self._send_one()
+        return has_grant and self._grant_one()
+
+    def _send_one(self) -> Bool:
+        ref s = self.state[]
+        var connection = self._pick()
+        if not connection:
+            return False
+        connection.value().send(s.entries.pop(0))
+        return True
+
+    def _grant_one(self) -> Bool:
+        ref s = self.state[]
+        var idle = self._reserve()
+        if not idle:
+            return False
+        var grant = s.grants.pop(0)
+        idle.value().state[].is_owned = True
+        grant[].connection = idle
+        grant[].fiber.wake()
+        return True
+
+    def _withdraw(self, grant: PointerTo[Grant]):
+        ref grants = self.state[].grants
+        for i in range(len(grants)):
+            if grants[i] == grant:
+                _ = grants.pop(i)
+                break
+        self._unreserve()
+        self.advance()
+
+    def _pick(self) -> Optional[Connection]:
+        ref s = self.state[]
+        if len(s.connections) == 0:
+            return None
+        var now_ms = current_reactor().value().refresh_now_ms()
+        var depth = s.options.pipeline_depth if s.options.pipelining else 1
+        var best = Optional[Connection](None)
+        var fewest = Int.MAX
+        for connection in s.connections:
+            var count = len(connection.state[].entries)
+            if count < fewest and connection.can_share(
+                depth, s.options.slow_after_ms, now_ms
+            ):
+                best = connection
+                fewest = count
+                if count == 0:
+                    break
+        return best
+
+    def _reserve(self) -> Optional[Connection]:
+        ref s = self.state[]
+        var fewest = Int.MAX
+        var reserved = Optional[Connection](None)
+        for connection in s.connections:
+            ref c = connection.state[]
+            if connection.is_idle():
+                self._unreserve()
+                return connection
+            if connection.is_open() and c.is_reserved:
+                return None
+            if (
+                connection.is_open()
+                and not c.is_owned
+                and len(c.entries) < fewest
+            ):
+                fewest = len(c.entries)
+                reserved = connection
+        if reserved and (
+            len(s.connections) == s.connections_max or s.failures > 0
+        ):
+            reserved.value().state[].is_reserved = True
+        return None
+
+    def _unreserve(self):
+        for connection in self.state[].connections:
+            connection.state[].is_reserved = False
+
+    def _grow(self):
+        ref s = self.state[]
+        if (
+            s.is_closing
+            or len(s.connections) >= s.connections_max
+            or s.connecting >= (1 if s.failures > 0 else _CONNECTING_MAX)
+            or s.connecting > self._waiting()
+        ):
+            return
+        var reactor = current_reactor().value()
+        var connection = Connection.create(
+            self.state.unsafe_bitcast[NoneType](),
+            s.functions.report,
+            s.options.cache_statements,
+        )
+        var started = reactor.state[].fibers.start(
+            reactor,
+            s.functions.run,
+            connection.state.unsafe_bitcast[NoneType](),
+            s.functions.end,
+            NO_DEADLINE,
+            s.functions.end,
+        )
+        if not started:
+            connection.release()
+            return
+        connection.state[].fiber = started.value()
+        s.connections.append(connection)
+        s.connecting += 1
+        s.users += 1
+        reactor.state[].fibers.append_ready(started.value())
+
+    def _connect(self, connection: Connection) -> Bool:
+        # The fiber stays the one that connects until it has succeeded, or
+        # until no fiber waits any more.
+        ref s = self.state[]
+        var reactor = connection.state[].fiber.value().reactor()
+        while not s.is_closing:
+            try:
+                if s.failures > 0:
+                    sleep(max(s.retry_at_ms - reactor.refresh_now_ms(), 0))
+            except:
+                return False
+            try:
+                var pg = open_connection(s.library, s.location, s.options)
+                connection.state[].pg = pg
+                connection.state[].cancel = pg.cancel_handle()
+                s.failures = 0
+                s.last_error = String()
+                s.counts.connects += 1
+                return True
+            except e:
+                s.failures += 1
+                s.last_error = String(e)
+                s.retry_at_ms = reactor.deadline_after(_backoff_ms(s.failures))
+                s.counts.connect_failures += 1
+                if _is_lasting(e) and self._has_no_open():
+                    self._fail_waiting(_as_connect_error(e))
+            if self._waiting() == 0:
+                return False
+        return False
+
+    def _has_no_open(self) -> Bool:
+        for connection in self.state[].connections:
+            if connection.is_open():
+                return False
+        return True
+
+    def _fail_waiting(self, error: PostgresError):
+        ref s = self.state[]
+        while len(s.entries) > 0:
+            s.entries.pop(0).fail(error.copy())
+        while len(s.grants) > 0:
+            var grant = s.grants.pop(0)
+            grant[].error = error.copy()
+            grant[].fiber.wake()
+
+    def _waiting(self) -> Int:
+        return len(self.state[].entries) + len(self.state[].grants)
+
+
+def _run(argument: Erased):
+    var connection = Connection(argument.unsafe_bitcast[ConnectionState]())
+    var pool = Pool(connection.state[].pool.unsafe_bitcast[PoolState]())
+    var is_open = pool._connect(connection)
+    pool.state[].connecting -= 1
+    if is_open and not pool.state[].is_closing:
+        if pool._waiting() > 0:
+            # Others may connect too, now that it works.
+            pool._grow()
+        connection.serve()
+
+
+def _end(argument: Erased):
+    var connection = Connection(argument.unsafe_bitcast[ConnectionState]())
+    var pool = Pool(connection.state[].pool.unsafe_bitcast[PoolState]())
+    ref connections = pool.state[].connections
+    for i in range(len(connections)):
+        if connections[i] == connection:
+            _ = connections.pop(i)
+            break
+    connection.finish()
+    connection.state[].fiber = None
+    connection.release()
+    if not pool.state[].is_closing:
+        # The reservation may have ended with it.
+        pool.advance()
+        if pool._waiting() > 0:
+            pool._grow()
+    pool.release()
+
+
+def _on_report(
+    argument: Erased,
+    connection: Connection,
+    outcome: Int,
+    entry: Optional[Entry],
+):
+    var pool = Pool(argument.unsafe_bitcast[PoolState]())
+    if outcome == Outcome.RETRY:
+        pool.submit_again(entry.value())
+    else:
+        pool.advance()
+
+
+def _is_lasting(e: Error) -> Bool:
+    # Another attempt would fail too: password, user, database, options.
+    var error = PostgresError.of(e)
+    if not error:
+        return False
+    var code = error.value().sqlstate
+    return (
+        error.value().kind == PostgresError.BAD_OPTIONS
+        or code.startswith("28")
+        or code == "3D000"
+    )
+
+
+def _as_connect_error(e: Error) -> PostgresError:
+    var error = PostgresError.of(e)
+    if error:
+        return error.take()
+    return PostgresError(PostgresError.CONNECT, String(e))
+
+
+def _backoff_ms(failures: Int) -> Int:
+    # Half of it is drawn, so that workers do not connect in step.
+    var limit_ms = min(_BACKOFF_FIRST_MS << min(failures - 1, 10), _BACKOFF_MAX_MS)
+    var drawn = List[UInt8](length=2, fill=0)
+    _ = fill_random(Span(drawn))
+    var part = Int(drawn[0]) << 8 | Int(drawn[1])
+    return limit_ms // 2 + (limit_ms // 2) * part // 65_536

@@ -1,0 +1,166 @@
+"""Runs one statement for the calling fiber."""
+
+from flare.net import NetError
+from flare.runtime.operation import CANCELLED
+from flare.runtime.wait import waiting_fiber
+from flare.sys.libpq import PgResult
+from flare.sys.pg_parameters import PgParameters
+
+from .connection import Connection
+from .entry import Entry, create_entry
+from .error import PostgresError
+from .options import has_nul
+from .pool import Pool
+
+
+struct Answer(Movable):
+    """Owns a result, and frees it."""
+
+    var result: PgResult
+    """The result."""
+
+    def __init__(out self, result: PgResult):
+        """Takes ownership of a result.
+
+        Args:
+            result: The result.
+        """
+        self.result = result
+
+    def __deinit__(deinit self):
+        """Frees the result."""
+        self.result.clear()
+
+
+def run_statement(
+    pool: Pool,
+    connection: Optional[Connection],
+    sql: StringSlice,
+    var parameters: PgParameters,
+) raises -> Answer:
+    """Sends a statement, and parks until its answer has arrived.
+
+    Args:
+        pool: The pool.
+        connection: The connection of a transaction; `None` for any.
+        sql: The statement.
+        parameters: Its parameters.
+
+    Returns:
+        The answer.
+
+    Raises:
+        PostgresError: See its kinds.
+
+        NetError: `net.cancelled wait`.
+    """
+    if has_nul(sql):
+        raise Error(
+            String(
+                PostgresError(
+                    PostgresError.BAD_PARAMETER, "the statement contains NUL"
+                )
+            )
+        )
+    var fiber = waiting_fiber("wait")
+    if fiber.is_cancelled():
+        raise Error(NetError.from_errno("wait", fiber.wait()))
+    ref options = pool.state[].options
+    var reactor = fiber.reactor()
+    var started_ms = reactor.refresh_now_ms()
+    var query_deadline_ms = reactor.deadline_after(options.query_timeout_ms)
+    var acquire_deadline_ms = reactor.deadline_after(
+        options.acquire_timeout_ms
+    )
+    _ = started_ms
+    var entry = create_entry(sql, parameters^, fiber)
+    if connection:
+        connection.value().send(entry)
+    else:
+        pool.submit(entry)
+    var result = 0
+    while not entry.state[].is_done and result >= 0:
+        var deadline_ms = query_deadline_ms
+        if not entry.state[].is_sent:
+            deadline_ms = min(deadline_ms, acquire_deadline_ms)
+        result = fiber.wait(deadline_ms - reactor.refresh_now_ms())
+        if (
+            result < 0
+            and result != CANCELLED
+            and entry.state[].is_sent
+            and reactor.now_ms() < query_deadline_ms
+            and reactor.now_ms() < fiber.state[].deadline_ms
+        ):
+            # It waited for a connection, and got one.
+            result = 0
+    if entry.state[].is_done:
+        return _answer_of(pool, entry)
+    if not entry.state[].is_sent:
+        _ = pool.withdraw(entry)
+        entry.destroy()
+        if result == CANCELLED:
+            raise Error(NetError.from_errno("wait", CANCELLED))
+        if reactor.now_ms() < min(
+            acquire_deadline_ms, fiber.state[].deadline_ms
+        ):
+            raise pool.acquire_error()
+        if reactor.now_ms() >= acquire_deadline_ms:
+            raise pool.acquire_error()
+        raise _timeout(pool, False)
+    _abandon(pool, connection, entry)
+    if result == CANCELLED:
+        raise Error(NetError.from_errno("wait", CANCELLED))
+    raise _timeout(pool, True)
+
+
+def _abandon(pool: Pool, connection: Optional[Connection], entry: Entry):
+    if connection:
+        connection.value().abandon(entry)
+        return
+    for other in pool.state[].connections:
+        for sent in other.state[].entries:
+            if sent == entry:
+                other.abandon(entry)
+                return
+
+
+def _answer_of(pool: Pool, entry: Entry) raises -> Answer:
+    ref counts = pool.state[].counts
+    counts.statements += 1
+    var error = Optional[PostgresError](None)
+    swap(error, entry.state[].error)
+    var found = entry.state[].result
+    entry.state[].result = None
+    entry.destroy()
+    if error:
+        if found:
+            found.value().clear()
+        if error.value().kind == PostgresError.CONNECTION_LOST:
+            counts.lost += 1
+        else:
+            counts.errors += 1
+        raise Error(String(error.take()))
+    if not found:
+        raise Error(
+            String(
+                PostgresError(
+                    PostgresError.CONNECTION_LOST,
+                    "the server sent no result",
+                    sent=True,
+                )
+            )
+        )
+    return Answer(found.value())
+
+
+def _timeout(pool: Pool, sent: Bool) -> Error:
+    pool.state[].counts.timeouts += 1
+    return Error(
+        String(
+            PostgresError(
+                PostgresError.TIMEOUT,
+                "the deadline of the statement passed",
+                sent=sent,
+            )
+        )
+    )

@@ -1,0 +1,86 @@
+"""Numbers the types of PostgreSQL (`pg_type.dat`)."""
+
+
+struct TypeId:
+    """Object ids of types. They are the same in every database."""
+
+    comptime UNKNOWN = 0
+    """Lets the server choose, from the place of a parameter."""
+    comptime BOOL = 16
+    """`boolean`."""
+    comptime BYTEA = 17
+    """`bytea`."""
+    comptime CHAR = 18
+    """The type `"char"` of one octet."""
+    comptime NAME = 19
+    """`name`."""
+    comptime INT8 = 20
+    """`bigint`."""
+    comptime INT2 = 21
+    """`smallint`."""
+    comptime INT4 = 23
+    """`integer`."""
+    comptime TEXT = 25
+    """`text`."""
+    comptime OID = 26
+    """`oid`."""
+    comptime JSON = 114
+    """`json`."""
+    comptime XML = 142
+    """`xml`."""
+    comptime FLOAT4 = 700
+    """`real`."""
+    comptime FLOAT8 = 701
+    """`double precision`."""
+    comptime UNKNOWN_TEXT = 705
+    """A literal whose type is not known."""
+    comptime BPCHAR = 1042
+    """`character(n)`."""
+    comptime VARCHAR = 1043
+    """`character varying(n)`."""
+    comptime DATE = 1082
+    """`date`."""
+    comptime TIMESTAMP = 1114
+    """`timestamp without time zone`."""
+    comptime TIMESTAMPTZ = 1184
+    """`timestamp with time zone`."""
+    comptime NUMERIC = 1700
+    """`numeric`."""
+    comptime UUID = 2950
+    """`uuid`."""
+    comptime JSONB = 3802
+    """`jsonb`."""
+    comptime FIRST_OF_USERS = 16384
+    """The first id that is not built in: enums, domains, extensions."""
+
+
+def array_id_of(element: Int) -> Int:
+    """Returns the type of arrays of a type.
+
+    Args:
+        element: The object id of the elements' type.
+
+    Returns:
+        The object id; 0 if flare knows none.
+    """
+    if element == TypeId.BOOL:
+        return 1000
+    if element == TypeId.BYTEA:
+        return 1001
+    if element == TypeId.INT2:
+        return 1005
+    if element == TypeId.INT4:
+        return 1007
+    if element == TypeId.INT8:
+        return 1016
+    if element == TypeId.FLOAT4:
+        return 1021
+    if element == TypeId.FLOAT8:
+        return 1022
+    if element == TypeId.DATE:
+        return 1182
+    if element == TypeId.TIMESTAMPTZ:
+        return 1185
+    if element == TypeId.TEXT:
+        return 1009
+    return 0
