@@ -204,9 +204,7 @@ struct Connection(Equatable, TrivialRegisterPassable):
             or len(s.entries) >= depth
         ):
             return False
-        return (
-            len(s.entries) == 0 or now_ms - s.head_since_ms <= slow_after_ms
-        )
+        return len(s.entries) == 0 or now_ms - s.head_since_ms <= slow_after_ms
 
     def send(self, entry: Entry):
         """Sends a statement, or fails it.
@@ -392,7 +390,8 @@ struct Connection(Equatable, TrivialRegisterPassable):
         ref s = self.state[]
         var pg = s.pg.value()
         var nulls = 0
-        while len(s.entries) > 0 and not pg.is_busy():
+        # After the start of a COPY, the library reports nothing else.
+        while len(s.entries) > 0 and not s.is_closing and not pg.is_busy():
             var result = pg.take_result()
             if not result:
                 # After each command there is one, and one before the next.
@@ -436,7 +435,8 @@ struct Connection(Equatable, TrivialRegisterPassable):
         else:
             result.clear()
             e.error = PostgresError(
-                PostgresError.BAD_PARAMETER, "COPY needs a connection of its own"
+                PostgresError.BAD_PARAMETER,
+                "COPY needs a connection of its own",
             )
             self.close("COPY on a shared connection")
 
@@ -497,9 +497,7 @@ struct Connection(Equatable, TrivialRegisterPassable):
         if e.is_stale:
             # In a transaction that has failed, it would fail again.
             return not s.is_owned
-        return (
-            e.is_exposed and e.is_repeatable and error.sqlstate == "57014"
-        )
+        return e.is_exposed and e.is_repeatable and error.sqlstate == "57014"
 
     def _limit_ms(self) -> Int:
         ref s = self.state[]

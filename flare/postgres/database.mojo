@@ -12,7 +12,7 @@ from .outcome import (
     only_row,
     optional_row,
 )
-from .parameter import ToParameter, encode_parameters
+from .parameter import encode_parameters
 from .pool import Pool
 from .statement import run_statement
 from .statistics import DatabaseStatistics
@@ -58,8 +58,10 @@ struct Database(Movable):
                 String(
                     PostgresError(
                         PostgresError.NO_LIBRARY,
-                        "libpq.so.5 of version 14 or later: install libpq5"
-                        " (Debian), libpq (Fedora, Alpine, Homebrew)",
+                        (
+                            "libpq.so.5 of version 14 or later: install libpq5"
+                            " (Debian), libpq (Fedora, Alpine, Homebrew)"
+                        ),
                     )
                 )
             )
@@ -73,7 +75,7 @@ struct Database(Movable):
         self._pool.close()
 
     def query[
-        T: Deinitable & Movable, *Ps: ToParameter
+        T: Deinitable & Movable, *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> List[T]:
         """Runs a statement and decodes its rows.
 
@@ -104,7 +106,7 @@ struct Database(Movable):
         return all_rows[T](answer)
 
     def query_one[
-        T: Deinitable & Movable, *Ps: ToParameter
+        T: Deinitable & Movable, *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> T:
         """Runs a statement that returns one row.
 
@@ -128,7 +130,7 @@ struct Database(Movable):
         return only_row[T](answer)
 
     def query_optional[
-        T: Deinitable & Movable, *Ps: ToParameter
+        T: Deinitable & Movable, *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> Optional[T]:
         """Runs a statement that returns at most one row.
 
@@ -151,7 +153,7 @@ struct Database(Movable):
         return optional_row[T](answer)
 
     def execute[
-        *Ps: ToParameter
+        *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> Executed:
         """Runs a command.
 

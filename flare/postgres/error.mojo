@@ -28,7 +28,7 @@ comptime _KINDS: List[StaticString] = [
 ]
 
 
-struct PostgresError(Copyable, Movable, Writable):
+struct PostgresError(ImplicitlyCopyable, Writable):
     """Describes a failed call of the database."""
 
     comptime SERVER = 0
@@ -150,6 +150,17 @@ struct PostgresError(Copyable, Movable, Writable):
         error.position = _number(result.error_field("P"))
         return error^
 
+    def name(self) -> String:
+        """Returns the name of the kind, as in the text form.
+
+        Returns:
+            A word such as `server` or `connection_lost`.
+        """
+        comptime for i in range(len(_KINDS)):
+            if self.kind == i:
+                return String(comptime (_KINDS[i]))
+        return String("unknown")
+
     def is_unique_violation(self) -> Bool:
         """Returns whether a unique constraint was violated.
 
@@ -197,10 +208,7 @@ struct PostgresError(Copyable, Movable, Writable):
         Args:
             writer: The destination.
         """
-        var text = String("postgres.")
-        comptime for i in range(len(_KINDS)):
-            if self.kind == i:
-                text += comptime (_KINDS[i])
+        var text = String("postgres.", self.name())
         if self.sqlstate:
             text += " "
             append_field(text, "", self.sqlstate)

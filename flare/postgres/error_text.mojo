@@ -59,8 +59,8 @@ def append_field(mut text: String, name: StringSlice, value: StringSlice):
             text += String(unsafe_from_utf8=[octet])
         else:
             text += "\\x"
-            text += _DIGITS[byte = Int(octet >> 4)]
-            text += _DIGITS[byte = Int(octet & 15)]
+            text += _DIGITS[byte=Int(octet >> 4)]
+            text += _DIGITS[byte=Int(octet & 15)]
     if name.byte_length() > 0:
         text += '"'
 
@@ -133,9 +133,7 @@ def _decoded(octets: Span[UInt8, _]) -> String:
             and i + 3 < len(octets)
             and octets[i + 1] == UInt8(120)
         ):
-            decoded.append(
-                _digit(octets[i + 2]) << 4 | _digit(octets[i + 3])
-            )
+            decoded.append(_digit(octets[i + 2]) << 4 | _digit(octets[i + 3]))
             i += 4
         else:
             decoded.append(octets[i])

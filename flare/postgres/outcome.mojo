@@ -53,9 +53,7 @@ def only_row[T: Deinitable & Movable](answer: Answer) raises -> T:
     return found.take()
 
 
-def optional_row[
-    T: Deinitable & Movable
-](answer: Answer) raises -> Optional[T]:
+def optional_row[T: Deinitable & Movable](answer: Answer) raises -> Optional[T]:
     """Decodes a result of at most one row.
 
     Parameters:

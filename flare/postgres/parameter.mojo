@@ -45,9 +45,7 @@ trait ToParameter:
         ...
 
 
-def encode_parameters[
-    *Ps: ToParameter
-](*values: *Ps) raises -> PgParameters:
+def encode_parameters[*Ps: AnyType](*values: *Ps) raises -> PgParameters:
     """Encodes the parameters of a statement.
 
     Parameters:
@@ -64,7 +62,12 @@ def encode_parameters[
     """
     comptime assert Ps.length <= PARAMETERS_MAX, "more than 65,535 parameters"
     var parameters = PgParameters()
+    # A bound on the pack would be checked where the caller stands, which does
+    # not see the conformances below.
     comptime for i in range(Ps.length):
+        comptime assert conforms_to(
+            Ps[i], ToParameter
+        ), "a parameter of a statement has a type that flare does not encode"
         values[i].add_to(parameters)
     return parameters^
 
@@ -309,9 +312,7 @@ __extension List(ToParameter):
             Self.T, ToParameter
         ), "the elements of a list are no parameters"
         comptime if reflect[Self.T].name() == reflect[UInt8].name():
-            add_binary(
-                parameters, TypeId.BYTEA, rebind[List[UInt8]](self)
-            )
+            add_binary(parameters, TypeId.BYTEA, rebind[List[UInt8]](self))
         else:
             _add_array[Self.T](parameters, self)
 

@@ -205,6 +205,7 @@ struct Pool(TrivialRegisterPassable):
         """
         ref s = self.state[]
         entry.prepare_again()
+        s.counts.repeated += 1
         if s.is_closing:
             entry.fail(PostgresError(PostgresError.CLOSED))
             return
@@ -256,12 +257,8 @@ struct Pool(TrivialRegisterPassable):
             s.options.acquire_timeout_ms
         )
         var result = 0
-        while (
-            not grant[].connection and not grant[].error and result >= 0
-        ):
-            result = fiber.wait(
-                deadline_ms - fiber.reactor().refresh_now_ms()
-            )
+        while not grant[].connection and not grant[].error and result >= 0:
+            result = fiber.wait(deadline_ms - fiber.reactor().refresh_now_ms())
         var connection = grant[].connection
         var error = Optional[PostgresError](None)
         swap(error, grant[].error)
@@ -289,9 +286,7 @@ struct Pool(TrivialRegisterPassable):
         )
         if s.last_error != "":
             text += ": " + s.last_error
-        return Error(
-            String(PostgresError(PostgresError.ACQUIRE_TIMEOUT, text))
-        )
+        return Error(String(PostgresError(PostgresError.ACQUIRE_TIMEOUT, text)))
 
     def advance(self):
         """Serves those that wait, as far as connections have room."""
@@ -568,7 +563,9 @@ def _as_connect_error(e: Error) -> PostgresError:
 
 def _backoff_ms(failures: Int) -> Int:
     # Half of it is drawn, so that workers do not connect in step.
-    var limit_ms = min(_BACKOFF_FIRST_MS << min(failures - 1, 10), _BACKOFF_MAX_MS)
+    var limit_ms = min(
+        _BACKOFF_FIRST_MS << min(failures - 1, 10), _BACKOFF_MAX_MS
+    )
     var drawn = List[UInt8](length=2, fill=0)
     _ = fill_random(Span(drawn))
     var part = Int(drawn[0]) << 8 | Int(drawn[1])

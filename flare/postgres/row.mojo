@@ -112,8 +112,10 @@ def _decode_fields[
             reflect[T].name(),
             ".",
             name,
-            " is not decoded from a column: its type does not conform to"
-            " FromColumn",
+            (
+                " is not decoded from a column: its type does not conform to"
+                " FromColumn"
+            ),
         )
         ref whole = slot.unsafe_ptr()[]
         Pointer(to=reflect[T].field_ref[i](whole)).unsafe_write(
@@ -122,9 +124,7 @@ def _decode_fields[
         done = i + 1
 
 
-def _drop_fields[
-    T: Deinitable & Movable
-](mut slot: MaybeUninit[T], done: Int):
+def _drop_fields[T: Deinitable & Movable](mut slot: MaybeUninit[T], done: Int):
     comptime for i in range(reflect[T].field_count()):
         comptime F = reflect[T].field_types()[i]
         comptime assert conforms_to(F, FromColumn)

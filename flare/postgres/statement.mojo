@@ -69,9 +69,7 @@ def run_statement(
     var reactor = fiber.reactor()
     var started_ms = reactor.refresh_now_ms()
     var query_deadline_ms = reactor.deadline_after(options.query_timeout_ms)
-    var acquire_deadline_ms = reactor.deadline_after(
-        options.acquire_timeout_ms
-    )
+    var acquire_deadline_ms = reactor.deadline_after(options.acquire_timeout_ms)
     _ = started_ms
     var entry = create_entry(sql, parameters^, fiber)
     if connection:

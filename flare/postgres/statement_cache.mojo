@@ -15,7 +15,7 @@ struct _Cached(Copyable, Movable):
     var used: Int
 
 
-struct StatementCache(Movable):
+struct StatementCache(Movable, Sized):
     """The prepared statements of one connection, by text and types."""
 
     var _by_key: Dict[String, _Cached]

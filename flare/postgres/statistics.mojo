@@ -21,6 +21,9 @@ struct DatabaseStatistics(ImplicitlyCopyable):
     """Statements whose deadline passed."""
     var acquire_timeouts: Int
     """Statements that found no connection in time."""
+    var repeated: Int
+    """Statements that were sent once more, because they had no effect: the
+    server had forgotten a plan, or a cancel was meant for another one."""
     var connects: Int
     """Connections that were opened."""
     var connect_failures: Int
@@ -28,4 +31,4 @@ struct DatabaseStatistics(ImplicitlyCopyable):
 
     def __init__(out self):
         """Creates counters of zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -21,7 +21,7 @@ from .outcome import (
     only_row,
     optional_row,
 )
-from .parameter import ToParameter, encode_parameters
+from .parameter import encode_parameters
 from .pool import Pool
 from .statement import Answer, run_statement
 
@@ -84,7 +84,7 @@ struct Transaction(ImplicitlyCopyable):
         self._state = unsafe_state
 
     def query[
-        T: Deinitable & Movable, *Ps: ToParameter
+        T: Deinitable & Movable, *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> List[T]:
         """Runs a statement and decodes its rows, as `Database.query`.
 
@@ -109,7 +109,7 @@ struct Transaction(ImplicitlyCopyable):
         return all_rows[T](answer)
 
     def query_one[
-        T: Deinitable & Movable, *Ps: ToParameter
+        T: Deinitable & Movable, *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> T:
         """Runs a statement that returns one row.
 
@@ -132,7 +132,7 @@ struct Transaction(ImplicitlyCopyable):
         return only_row[T](answer)
 
     def query_optional[
-        T: Deinitable & Movable, *Ps: ToParameter
+        T: Deinitable & Movable, *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> Optional[T]:
         """Runs a statement that returns at most one row.
 
@@ -155,7 +155,7 @@ struct Transaction(ImplicitlyCopyable):
         return optional_row[T](answer)
 
     def execute[
-        *Ps: ToParameter
+        *Ps: AnyType
     ](self, sql: StringSlice, *parameters: *Ps) raises -> Executed:
         """Runs a command.
 
@@ -203,9 +203,7 @@ struct Transaction(ImplicitlyCopyable):
         var connection = self._state[].connection
         if not connection:
             raise Error(String(PostgresError(PostgresError.CLOSED)))
-        return run_statement(
-            self._state[].pool, connection, sql, parameters^
-        )
+        return run_statement(self._state[].pool, connection, sql, parameters^)
 
     def _end(self):
         # Whatever is in flight or open is rolled back.
@@ -352,9 +350,7 @@ struct SavepointScope(Movable):
             PostgresError: As a command does.
         """
         self._transaction._state[].savepoints += 1
-        self._name = String(
-            "flare_", self._transaction._state[].savepoints
-        )
+        self._name = String("flare_", self._transaction._state[].savepoints)
         self._run("SAVEPOINT ")
 
     def __exit__(mut self) raises:

@@ -98,9 +98,7 @@ def _wait(
     var limit_ms = NO_DEADLINE
     if timeout_ms:
         limit_ms = max(timeout_ms.value(), 1)
-    var result = poll_descriptor(
-        fiber, Int32(descriptor), events, limit_ms
-    )
+    var result = poll_descriptor(fiber, Int32(descriptor), events, limit_ms)
     if result == -EBUSY and fiber.reactor().backend_kind() == BackendKind.EPOLL:
         # A readiness kernel knows one waiter per descriptor; the next ones
         # bring their own.

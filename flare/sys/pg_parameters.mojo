@@ -108,7 +108,7 @@ struct PgParameters(Movable):
         var addresses = List[Int](capacity=len(self.starts))
         for start in self.starts:
             addresses.append(
-                0 if start == Self.NULL else Int(self.octets.unsafe_ptr())
-                + start
+                0 if start
+                == Self.NULL else Int(self.octets.unsafe_ptr()) + start
             )
         return addresses^

@@ -91,11 +91,12 @@ def has_no_browser_package():
     )
 
 
-def without_libraries(test):
-    """Gives an environment for programs, in which they find no OpenSSL."""
+def without_libraries(test, names=HIDDEN):
+    """Gives an environment for programs, in which they find no OpenSSL, or
+    none of other libraries."""
     folder = tempfile.TemporaryDirectory()
     test.addCleanup(folder.cleanup)
-    for name in HIDDEN:
+    for name in names:
         # The loader gives up at a file that is none of its own.
         (Path(folder.name) / name).touch()
     return {**os.environ, "LD_LIBRARY_PATH": folder.name}

@@ -1,0 +1,671 @@
+"""Runs one case of the tests of `flare.postgres` against a server.
+
+Usage: postgres (io_uring | epoll) URL CASE [NUMBER]. It ends with an error if
+the case fails; some cases print what they have met.
+"""
+
+from std.memory import ArcPointer
+from std.sys import argv
+from std.testing import assert_equal, assert_raises, assert_true
+
+from flare.net import NetError
+from flare.postgres import (
+    Database,
+    DatabaseOptions,
+    IsolationLevel,
+    PostgresError,
+    Transaction,
+)
+from flare.runtime import deadline_in, sleep, spawn
+from flare.runtime.backend import BackendKind
+from flare.runtime.private_loop import begin_private_loop, end_private_loop
+from flare.runtime.reactor import ReactorConfig
+from flare.runtime.task import JoinHandle
+from flare.sys.clock import monotonic_ms
+from postgres_types import check_errors, check_parameters, check_types
+
+
+def main() raises:
+    var kind = BackendKind.IO_URING
+    if argv()[1] == "epoll":
+        kind = BackendKind.EPOLL
+    var begun = begin_private_loop(ReactorConfig(backend=kind))
+    if begun[0] != 0:
+        raise Error("no loop: ", begun[0])
+    var number = Int(argv()[4]) if len(argv()) > 4 else 1
+    run(String(argv()[2]), String(argv()[3]), number)
+    end_private_loop()
+
+
+def run(url: String, name: String, number: Int) raises:
+    if name == "types":
+        var db = Database(url)
+        check_types(db)
+        check_parameters(db)
+        check_errors(db)
+    elif name == "statements":
+        check_statements(url)
+    elif name == "sharing":
+        check_sharing(url)
+    elif name == "places":
+        check_places(url)
+    elif name == "cancels":
+        check_cancels(url, number)
+    elif name == "transactions":
+        check_transactions(url)
+    elif name == "left_open":
+        check_left_open(url)
+    elif name == "exhausted":
+        check_exhausted(url)
+    elif name == "terminated":
+        check_terminated(url)
+    elif name == "plans":
+        check_plans(url)
+    elif name == "connect":
+        try_to_connect(url)
+    elif name == "cut":
+        ask_through_cuts(url, number)
+    elif name == "ride":
+        ride(url, number)
+    elif name == "load":
+        load(url, number)
+    elif name == "session":
+        print_session(url)
+    else:
+        raise Error("no such case: ", name)
+
+
+def check_statements(url: String) raises:
+    var db = Database(url)
+    _ = db.execute("CREATE TEMP TABLE t (id int PRIMARY KEY, v text)")
+    assert_equal(
+        db.execute(
+            "INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, $1) g", 10
+        ).rows,
+        10,
+    )
+    assert_equal(
+        db.execute("UPDATE t SET v = $1 WHERE id > $2", "w", 7).rows, 3
+    )
+    assert_equal(db.execute("DELETE FROM t WHERE id = $1", 11).rows, 0)
+    assert_equal(len(db.query[Int]("SELECT id FROM t ORDER BY id")), 10)
+    assert_equal(db.query_one[String]("SELECT v FROM t WHERE id = $1", 2), "v2")
+    assert_true(not db.query_optional[Int]("SELECT id FROM t WHERE id = 99"))
+    expect(PostgresError.NO_ROWS, one(db, "SELECT id FROM t WHERE id = 99"))
+    expect(PostgresError.TOO_MANY_ROWS, one(db, "SELECT id FROM t"))
+    expect(PostgresError.BAD_PARAMETER, one(db, "SELECT 1\0"))
+    # An empty statement has no rows, and several are refused by the server.
+    assert_equal(db.execute("").rows, 0)
+    assert_equal(one(db, "SELECT 1; SELECT 2").sqlstate, "42601")
+    # COPY would stop the pipeline.
+    expect(PostgresError.BAD_PARAMETER, one(db, "COPY t TO STDOUT"))
+    assert_equal(db.query_one[Int]("SELECT 5"), 5)
+    expect(PostgresError.BAD_PARAMETER, one(db, "COPY pg_class FROM STDIN"))
+    assert_equal(db.query_one[Int]("SELECT 6"), 6)
+    # So would a transaction.
+    expect(PostgresError.BAD_PARAMETER, one(db, "BEGIN"))
+    expect(PostgresError.BAD_PARAMETER, one(db, "/* */ BEGIN"))
+    assert_equal(db.query_one[Int]("SELECT 7"), 7)
+    # A notice is dropped, not printed.
+    _ = db.execute("DO $$ BEGIN RAISE WARNING 'noise'; END $$")
+    # More statements than the cache holds.
+    for i in range(600):
+        assert_equal(db.query_one[Int](String("SELECT ", i, " + $1"), 1), i + 1)
+    for i in range(600):
+        assert_equal(db.query_one[Int](String("SELECT ", i, " + $1"), 1), i + 1)
+    var prepared = db.query_one[Int](
+        "SELECT count(*) FROM pg_prepared_statements"
+    )
+    assert_true(250 <= prepared <= 256, String(prepared))
+    # The same text with other types is another statement.
+    assert_equal(
+        db.query_one[String]("SELECT pg_typeof($1)::text", 1), "bigint"
+    )
+    assert_equal(
+        db.query_one[String]("SELECT pg_typeof($1)::text", True), "boolean"
+    )
+
+
+def check_sharing(url: String) raises:
+    # Sixteen statements of 50 ms each on one connection: in order, and one
+    # error stays with its statement.
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    options.slow_after_ms = 60_000
+    var db = ArcPointer(Database(url, options))
+    assert_equal(db[].query_one[Int]("SELECT 1"), 1)
+    var handles = List[JoinHandle[String]]()
+    for i in range(16):
+
+        def ask() raises {var db, var i} -> String:
+            if i % 4 == 3:
+                return String(one(db[], String("SELECT ", i, " / 0")).sqlstate)
+            return String(
+                db[].query_one[Int]("SELECT $1 FROM pg_sleep(0.02)", i)
+            )
+
+        handles.append(spawn(ask))
+    sleep(10)
+    assert_equal(db[].statistics().open_connections, 1)
+    for i in range(16):
+        var text = handles.pop(0).join()
+        assert_equal(text, "22012" if i % 4 == 3 else String(i))
+    # Large answers and large parameters at once: nobody waits for the other.
+    var big = String("x") * 3_000_000
+    var large = List[JoinHandle[Int]]()
+    for _ in range(8):
+
+        def exchange() raises {var db, var big} -> Int:
+            return (
+                db[]
+                .query_one[String]("SELECT repeat('y', 3000000) || $1", big)
+                .byte_length()
+            )
+
+        large.append(spawn(exchange))
+    while len(large) > 0:
+        assert_equal(large.pop().join(), 6_000_000)
+
+
+def check_places(url: String) raises:
+    # A statement that sleeps in the head, the middle or the tail of a pipeline:
+    # only its own fiber fails, and all others in time.
+    for place in range(5):
+        var options = DatabaseOptions()
+        options.max_connections = 1
+        options.slow_after_ms = 60_000
+        options.query_timeout_ms = 60_000
+        var db = ArcPointer(Database(url, options))
+        assert_equal(db[].query_one[Int]("SELECT 1"), 1)
+        var handles = List[JoinHandle[String]]()
+        for i in range(5):
+
+            def ask() raises {var db, var i, var place} -> String:
+                if i == place:
+                    with deadline_in(100):
+                        return one(db[], "SELECT 1 FROM pg_sleep(30)").name()
+                return String(db[].query_one[Int]("SELECT $1", i))
+
+            handles.append(spawn(ask))
+        var begun_ms = monotonic_ms()
+        for i in range(5):
+            var text = handles.pop(0).join()
+            assert_equal(text, "timeout" if i == place else String(i))
+        assert_true(monotonic_ms() - begun_ms < 3_000, "the others in time")
+        assert_equal(db[].query_one[Int]("SELECT 2"), 2)
+        var counts = db[].statistics()
+        assert_equal(counts.timeouts, 1)
+        assert_equal(counts.lost, 0)
+        assert_equal(counts.connects, 1, "the connection was kept")
+
+
+def check_cancels(url: String, count: Int) raises:
+    # Statements that end at about the time at which they are cancelled, with
+    # neighbours behind them: no neighbour fails, although cancels reach some.
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    options.slow_after_ms = 60_000
+    options.query_timeout_ms = 60_000
+    var databases = List[ArcPointer[Database]]()
+    var handles = List[JoinHandle[Int]]()
+    for k in range(16):
+        var db = ArcPointer(Database(url, options))
+        databases.append(db)
+
+        def work() raises {var db, var k, var count} -> Int:
+            for i in range(count):
+
+                def expire() raises {var db, var k, var i} -> Int:
+                    with deadline_in(10):
+                        return db[].query_one[Int](
+                            "SELECT 1 FROM pg_sleep($1)",
+                            0.049 + Float64((i * 7 + k) % 40) / 10_000,
+                        )
+
+                var expiring = spawn(expire)
+                sleep(0)
+                for n in range(2):
+                    assert_equal(
+                        db[].query_one[Int](
+                            "SELECT $1 FROM pg_sleep(0.002)", n
+                        ),
+                        n,
+                    )
+                expect(PostgresError.TIMEOUT, joined(expiring^))
+            return 0
+
+        handles.append(spawn(work))
+    while len(handles) > 0:
+        _ = handles.pop().join()
+    var timeouts = 0
+    var lost = 0
+    var errors = 0
+    var repeated = 0
+    for db in databases:
+        var counts = db[].statistics()
+        timeouts += counts.timeouts
+        lost += counts.lost
+        errors += counts.errors
+        repeated += counts.repeated
+    print(timeouts, lost, errors, repeated)
+
+
+def joined(var handle: JoinHandle[Int]) -> PostgresError:
+    try:
+        _ = handle^.join()
+    except e:
+        return error_of(e)
+    return PostgresError(-1)
+
+
+def check_transactions(url: String) raises:
+    var options = DatabaseOptions()
+    options.max_connections = 2
+    var db = Database(url, options)
+    _ = db.execute("DROP TABLE IF EXISTS accounts")
+    _ = db.execute("CREATE TABLE accounts (id int PRIMARY KEY, n int)")
+    with db.transaction() as tx:
+        _ = tx.execute("INSERT INTO accounts VALUES ($1, $2)", 1, 10)
+        assert_equal(tx.query_one[Int]("SELECT n FROM accounts"), 10)
+        assert_equal(db.query_one[Int]("SELECT count(*) FROM accounts"), 0)
+    assert_equal(db.query_one[Int]("SELECT count(*) FROM accounts"), 1)
+    with assert_raises(contains="stop"):
+        with db.transaction() as tx:
+            _ = tx.execute("DELETE FROM accounts")
+            raise Error("stop")
+    with assert_raises(contains="typed"):
+        with db.transaction() as tx:
+            _ = tx.execute("DELETE FROM accounts")
+            raise _Typed()
+    assert_equal(db.query_one[Int]("SELECT count(*) FROM accounts"), 1)
+    assert_equal(_returned_from(db), 7)
+    assert_equal(db.query_one[Int]("SELECT n FROM accounts"), 11)
+    # A statement that failed, and whose error was caught: nothing is kept.
+    with assert_raises(contains="postgres.rolled_back"):
+        with db.transaction() as tx:
+            _ = tx.execute("DELETE FROM accounts")
+            try:
+                _ = tx.execute("INSERT INTO accounts VALUES (1, 'x')")
+            except e:
+                assert_equal(PostgresError.of(e).value().sqlstate, "22P02")
+    assert_equal(db.query_one[Int]("SELECT count(*) FROM accounts"), 1)
+    # Savepoints undo their own changes.
+    with db.transaction() as tx:
+        try:
+            with tx.savepoint():
+                _ = tx.execute("DELETE FROM accounts")
+                _ = tx.execute("INSERT INTO nowhere VALUES (1)")
+        except e:
+            assert_equal(PostgresError.of(e).value().sqlstate, "42P01")
+        with tx.savepoint():
+            _ = tx.execute("INSERT INTO accounts VALUES (2, 20)")
+            with assert_raises(contains="inner"):
+                with tx.savepoint():
+                    _ = tx.execute("DELETE FROM accounts")
+                    raise Error("inner")
+    assert_equal(db.query_one[Int]("SELECT sum(n)::int8 FROM accounts"), 31)
+    with db.transaction(
+        isolation=IsolationLevel.SERIALIZABLE, read_only=True
+    ) as tx:
+        assert_equal(
+            tx.query_one[String]("SHOW transaction_isolation"), "serializable"
+        )
+        expect(PostgresError.BAD_PARAMETER, tx_error(tx, "COMMIT"))
+        with assert_raises(contains="25006"):
+            with tx.savepoint():
+                _ = tx.execute("DELETE FROM accounts")
+    # A handle that outlives its block.
+    var kept = List[String]()
+    with db.transaction() as tx:
+        kept.append("x")
+    _ = kept^
+    # The answer to a ROLLBACK may still be on its way.
+    for _ in range(200):
+        if db.statistics().busy_connections > 0:
+            sleep(10)
+    assert_equal(db.statistics().busy_connections, 0)
+
+
+def check_left_open(url: String) raises:
+    # A fiber that is cancelled in each wait of a transaction.
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    var db = ArcPointer(Database(url, options))
+    _ = db[].execute("DROP TABLE IF EXISTS left_open")
+    _ = db[].execute("CREATE TABLE left_open (id int)")
+    for turns in range(40):
+
+        def work() raises {var db} -> Int:
+            with db[].transaction() as tx:
+                _ = tx.execute("INSERT INTO left_open VALUES (1)")
+                _ = tx.query_one[Int]("SELECT 1 FROM pg_sleep(0.01)")
+                raise Error("never committed")
+            return 0
+
+        var handle = spawn(work)
+        for _ in range(turns // 2):
+            sleep(0)
+        if turns % 4 == 0:
+            sleep(turns // 4)
+        handle.cancel()
+        try:
+            _ = handle^.join()
+        except:
+            pass
+        assert_equal(db[].query_one[Int]("SELECT count(*) FROM left_open"), 0)
+    # A deadline that passes in a transaction.
+    with assert_raises(contains="postgres.timeout"):
+        with db[].transaction() as tx:
+            _ = tx.execute("INSERT INTO left_open VALUES (1)")
+            with deadline_in(50):
+                _ = tx.query_one[Int]("SELECT 1 FROM pg_sleep(20)")
+    var begun_ms = monotonic_ms()
+    assert_equal(db[].query_one[Int]("SELECT count(*) FROM left_open"), 0)
+    assert_true(monotonic_ms() - begun_ms < 2_000)
+    var idle = db[].query_one[Int](
+        "SELECT count(*) FROM pg_stat_activity WHERE datname ="
+        " current_database() AND state LIKE 'idle in transaction%'"
+    )
+    assert_equal(idle, 0)
+
+
+def check_exhausted(url: String) raises:
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    options.acquire_timeout_ms = 200
+    var db = ArcPointer(Database(url, options))
+    var order = ArcPointer(List[Int]())
+    var handles = List[JoinHandle[Int]]()
+    with db[].transaction() as tx:
+        expect(PostgresError.ACQUIRE_TIMEOUT, one(db[], "SELECT 1"))
+        expect(PostgresError.ACQUIRE_TIMEOUT, transaction_error(db[]))
+        for i in range(6):
+
+            def ask() raises {var db, var order, var i} -> Int:
+                if i % 2 == 0:
+                    with db[].transaction() as inner:
+                        _ = inner.query_one[Int]("SELECT 1")
+                        order[].append(i)
+                else:
+                    _ = db[].query_one[Int]("SELECT 1")
+                    order[].append(i)
+                return i
+
+            handles.append(spawn(ask))
+        sleep(20)
+        assert_equal(db[].statistics().waiting, 6)
+        _ = tx.query_one[Int]("SELECT 1")
+    while len(handles) > 0:
+        _ = handles.pop().join()
+    assert_equal(order[], [0, 1, 2, 3, 4, 5])
+    assert_equal(db[].statistics().acquire_timeouts, 2)
+
+
+def check_terminated(url: String) raises:
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    options.slow_after_ms = 60_000
+    var db = ArcPointer(Database(url, options))
+    var killer = Database(url)
+    # Idle: the next statement finds another connection.
+    for _ in range(20):
+        var pid = db[].query_one[Int]("SELECT pg_backend_pid()")
+        assert_true(
+            killer.query_one[Bool](
+                "SELECT pg_terminate_backend($1)", Int32(pid)
+            )
+        )
+        sleep(20)
+        assert_true(db[].query_one[Int]("SELECT pg_backend_pid()") != pid)
+    # Busy, with neighbours: each gets exactly one answer.
+    var pid = db[].query_one[Int]("SELECT pg_backend_pid()")
+    var handles = List[JoinHandle[String]]()
+    for _ in range(5):
+
+        def ask() raises {var db} -> String:
+            var error = one(db[], "SELECT 1 FROM pg_sleep(10)")
+            assert_true(error.sent)
+            return error.name()
+
+        handles.append(spawn(ask))
+    sleep(50)
+    _ = killer.query_one[Bool]("SELECT pg_terminate_backend($1)", Int32(pid))
+    while len(handles) > 0:
+        assert_equal(handles.pop().join(), "connection_lost")
+    # In a transaction, and before COMMIT.
+    with assert_raises(contains="postgres.connection_lost"):
+        with db[].transaction() as tx:
+            pid = tx.query_one[Int]("SELECT pg_backend_pid()")
+            _ = killer.query_one[Bool](
+                "SELECT pg_terminate_backend($1)", Int32(pid)
+            )
+            sleep(20)
+            _ = tx.query_one[Int]("SELECT 1")
+    with assert_raises(contains="postgres.co"):
+        with db[].transaction() as tx:
+            pid = tx.query_one[Int]("SELECT pg_backend_pid()")
+            _ = killer.query_one[Bool](
+                "SELECT pg_terminate_backend($1)", Int32(pid)
+            )
+            sleep(20)
+    assert_equal(db[].query_one[Int]("SELECT 1"), 1)
+
+
+def check_plans(url: String) raises:
+    # A table that changes under a prepared statement.
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    var db = Database(url, options)
+    _ = db.execute("DROP TABLE IF EXISTS plans")
+    _ = db.execute("CREATE TABLE plans (a int)")
+    _ = db.execute("INSERT INTO plans VALUES (1)")
+    for i in range(3):
+        assert_equal(len(db.query[Int]("SELECT a FROM plans")), 1)
+        var type = "bigint" if i % 2 == 0 else "int"
+        _ = db.execute(String("ALTER TABLE plans ALTER a TYPE ", type))
+    assert_equal(len(db.query[Int]("SELECT a FROM plans")), 1)
+    # The server has forgotten all.
+    _ = db.execute("DEALLOCATE ALL")
+    assert_equal(len(db.query[Int]("SELECT a FROM plans")), 1)
+    assert_equal(db.statistics().connects, 1)
+    # A statement that cannot be prepared is not kept as prepared.
+    for _ in range(3):
+        assert_equal(one(db, "SELECT b FROM plans").sqlstate, "42703")
+    _ = db.execute("ALTER TABLE plans ADD b int")
+    assert_equal(len(db.query[Optional[Int]]("SELECT b FROM plans")), 1)
+    # Without the cache, nothing stays prepared.
+    options.cache_statements = False
+    var uncached = Database(url, options)
+    for _ in range(3):
+        assert_equal(
+            uncached.query_one[Int](
+                "SELECT count(*) FROM pg_prepared_statements WHERE $1", True
+            ),
+            0,
+        )
+
+
+def try_to_connect(url: String) raises:
+    var options = DatabaseOptions()
+    options.acquire_timeout_ms = 1_500
+    options.connect_timeout_ms = 1_000
+    var begun_ms = monotonic_ms()
+    try:
+        var db = Database(url, options)
+        print("version", db.query_one[String]("SHOW server_version_num"))
+    except e:
+        print(monotonic_ms() - begun_ms, e)
+
+
+def ask_through_cuts(url: String, count: Int) raises:
+    # The proxy reads the number in the name, and ends the first connection with
+    # it at that octet.
+    var options = DatabaseOptions()
+    options.max_connections = 1
+    options.acquire_timeout_ms = 5_000
+    var lost = 0
+    for run in range(count):
+        options.application_name = String("cut-", run, "-")
+        var db = ArcPointer(Database(url, options))
+        var handles = List[JoinHandle[Int]]()
+        for i in range(3):
+
+            def insert() raises {var db, var run, var i} -> Int:
+                return one(
+                    db[],
+                    "INSERT INTO cuts VALUES ($1 / 10, $1 % 10) RETURNING 1",
+                    run * 10 + i,
+                ).kind
+
+            handles.append(spawn(insert))
+        for i in range(3):
+            var kind = handles.pop(0).join()
+            # The pool is whole again, and nothing was done twice.
+            var found = count_of(db[], run, i)
+            if kind == PostgresError.CONNECTION_LOST:
+                lost += 1
+                assert_true(found <= 1, String("lost and done ", found))
+            else:
+                assert_equal(kind, -1, String("at ", run))
+                assert_equal(found, 1, String("at ", run))
+    print(lost)
+
+
+def count_of(db: Database, run: Int, i: Int) raises -> Int:
+    while True:
+        try:
+            return db.query_one[Int](
+                "SELECT count(*) FROM cuts WHERE run = $1 AND n = $2", run, i
+            )
+        except e:
+            # The cut may come here, once.
+            if error_of(e).kind != PostgresError.CONNECTION_LOST:
+                raise e^
+
+
+def ride(url: String, seconds: Int) raises:
+    # Eight fibers ask all the time; the server may come and go meanwhile.
+    var options = DatabaseOptions()
+    options.max_connections = 4
+    options.query_timeout_ms = 1_000
+    options.acquire_timeout_ms = 1_000
+    var db = ArcPointer(Database(url, options))
+    var end_ms = monotonic_ms() + seconds * 1_000
+    var longest_ms = ArcPointer(0)
+    var last_ok_ms = ArcPointer(0)
+    var handles = List[JoinHandle[Int]]()
+    for i in range(8):
+
+        def ask() raises {
+            var db, var i, var end_ms, var longest_ms, var last_ok_ms
+        } -> Int:
+            var failures = 0
+            while monotonic_ms() < end_ms:
+                var begun_ms = monotonic_ms()
+                try:
+                    assert_equal(db[].query_one[Int]("SELECT $1", i), i)
+                    last_ok_ms[] = monotonic_ms()
+                except:
+                    failures += 1
+                    sleep(5)
+                longest_ms[] = max(longest_ms[], monotonic_ms() - begun_ms)
+            return failures
+
+        handles.append(spawn(ask))
+    var failures = 0
+    while len(handles) > 0:
+        failures += handles.pop().join()
+    var counts = db[].statistics()
+    print(failures, longest_ms[], monotonic_ms() - last_ok_ms[])
+    print(counts.statements, counts.connects, counts.open_connections)
+
+
+def load(url: String, count: Int) raises:
+    # 64 fibers over four connections; prints microseconds of a statement.
+    var options = DatabaseOptions()
+    options.max_connections = 4
+    options.slow_after_ms = 60_000
+    options.acquire_timeout_ms = 60_000
+    var db = ArcPointer(Database(url, options))
+    var begun_ms = monotonic_ms()
+    var handles = List[JoinHandle[Int]]()
+    for _ in range(64):
+
+        def ask() raises {var db, var count} -> Int:
+            for i in range(count // 64):
+                assert_equal(db[].query_one[Int]("SELECT $1", i), i)
+            return 0
+
+        handles.append(spawn(ask))
+    while len(handles) > 0:
+        _ = handles.pop().join()
+    print((monotonic_ms() - begun_ms) * 1000 // count)
+
+
+def print_session(url: String) raises:
+    var db = Database(url)
+    print(
+        db.query_one[String](
+            "SELECT concat_ws(' ', application_name, client_encoding,"
+            " usename, datname, ssl) FROM pg_stat_activity JOIN pg_stat_ssl"
+            " USING (pid), (SELECT current_setting('client_encoding') AS"
+            " client_encoding) AS e WHERE pid = pg_backend_pid()"
+        )
+    )
+
+
+def one(db: Database, sql: String) -> PostgresError:
+    try:
+        _ = db.query_one[Int](sql)
+    except e:
+        return error_of(e)
+    return PostgresError(-1)
+
+
+def one(db: Database, sql: String, number: Int) -> PostgresError:
+    try:
+        _ = db.query_one[Int](sql, number)
+    except e:
+        return error_of(e)
+    return PostgresError(-1)
+
+
+def error_of(e: Error) -> PostgresError:
+    var error = PostgresError.of(e)
+    if error:
+        return error.take()
+    return PostgresError(-2, String(e))
+
+
+def expect(kind: Int, error: PostgresError) raises:
+    assert_equal(error.kind, kind, String(error))
+
+
+@fieldwise_init
+struct _Typed(Writable):
+    def write_to(self, mut writer: Some[Writer]):
+        writer.write("typed")
+
+
+def _returned_from(db: Database) raises -> Int:
+    with db.transaction() as tx:
+        _ = tx.execute("UPDATE accounts SET n = n + 1")
+        return 7
+    return 0
+
+
+def tx_error(tx: Transaction, sql: String) -> PostgresError:
+    try:
+        _ = tx.execute(sql)
+    except e:
+        return error_of(e)
+    return PostgresError(-1)
+
+
+def transaction_error(db: Database) -> PostgresError:
+    try:
+        with db.transaction() as tx:
+            _ = tx.execute("SELECT 1")
+    except e:
+        return error_of(e)
+    return PostgresError(-1)

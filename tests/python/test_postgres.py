@@ -1,0 +1,273 @@
+"""Lets `flare.postgres` talk with a PostgreSQL server."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback.programs import without_libraries  # noqa: E402
+from loopback.subject import ROOT, build  # noqa: E402
+from postgres import cluster as clusters  # noqa: E402
+from postgres.cutter import Cutter  # noqa: E402
+
+SOURCE = ROOT / "tests" / "programs" / "postgres.mojo"
+BACKENDS = ("io_uring", "epoll")
+CASES = (
+    "types",
+    "statements",
+    "sharing",
+    "places",
+    "transactions",
+    "left_open",
+    "exhausted",
+    "terminated",
+    "plans",
+)
+SECONDS_MAX = 120
+# More than the octets of a conversation in each direction.
+ANSWER_OCTETS = 900
+REQUEST_OCTETS = 1_100
+# All that the library would read, and that would change the connection.
+HOSTILE = {
+    "PGHOST": "192.0.2.1",
+    "PGHOSTADDR": "192.0.2.1",
+    "PGPORT": "1",
+    "PGUSER": "nobody",
+    "PGPASSWORD": "wrong",
+    "PGPASSFILE": "/etc/passwd",
+    "PGDATABASE": "nowhere",
+    "PGAPPNAME": "hostile",
+    "PGCLIENTENCODING": "LATIN1",
+    "PGOPTIONS": "-c default_transaction_read_only=on",
+    "PGSSLMODE": "verify-full",
+    "PGSSLROOTCERT": "/etc/passwd",
+    "PGSSLCERT": "/etc/passwd",
+    "PGSSLKEY": "/etc/passwd",
+    "PGSSLCRL": "/etc/passwd",
+    "PGSSLCRLDIR": "/etc",
+    "PGSSLMINPROTOCOLVERSION": "TLSv1.3",
+    "PGSSLMAXPROTOCOLVERSION": "TLSv1.2",
+    "PGCHANNELBINDING": "require",
+    "PGGSSENCMODE": "require",
+    "PGTARGETSESSIONATTRS": "standby",
+    "PGREQUIREAUTH": "none",
+    "PGCONNECT_TIMEOUT": "1",
+}
+
+CLUSTER = None
+
+
+def setUpModule():
+    global CLUSTER
+    problem = clusters.missing()
+    if problem:
+        raise unittest.SkipTest(problem)
+    build(SOURCE)
+    CLUSTER = clusters.Cluster()
+    CLUSTER.psql("CREATE ROLE limited LOGIN CONNECTION LIMIT 0 PASSWORD 'x'")
+
+
+def tearDownModule():
+    if CLUSTER:
+        CLUSTER.close()
+
+
+class PostgresTest(unittest.TestCase):
+    def setUp(self):
+        self.database = self.id().rpartition(".")[2].lower()
+        CLUSTER.psql(f"DROP DATABASE IF EXISTS {self.database}")
+        CLUSTER.psql(f"CREATE DATABASE {self.database}")
+
+    def url(self, query="", **place):
+        return CLUSTER.url(self.database, query, **place)
+
+    def start(self, case, url, *numbers, backend="io_uring", **options):
+        return subprocess.Popen(
+            [build(SOURCE), backend, url, case, *map(str, numbers)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **options,
+        )
+
+    def finish(self, process):
+        output, _ = process.communicate(timeout=SECONDS_MAX)
+        self.assertEqual(process.returncode, 0, output)
+        return output
+
+    def run_case(self, case, url, *numbers, **options):
+        return self.finish(self.start(case, url, *numbers, **options))
+
+
+class CaseTest(PostgresTest):
+    def test_each_case_on_each_kernel_interface(self):
+        for backend in BACKENDS:
+            for case in CASES:
+                with self.subTest(backend=backend, case=case):
+                    # No notice of the server reaches the output.
+                    self.assertEqual(
+                        self.run_case(case, self.url(), backend=backend), ""
+                    )
+
+    def test_each_case_inside_of_tls(self):
+        trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
+        for case in ("types", "sharing", "places", "terminated"):
+            with self.subTest(case=case):
+                self.assertEqual(self.run_case(case, self.url(trust)), "")
+
+    def test_a_unix_socket(self):
+        url = (
+            f"postgres://{clusters.USER}:{clusters.URL_PASSWORD}@/"
+            f"{self.database}?host={CLUSTER.folder}&port={CLUSTER.port}"
+        )
+        for case in ("types", "places"):
+            self.assertEqual(self.run_case(case, url), "")
+
+    def test_a_cancel_reaches_no_neighbour(self):
+        runs = 10 * 16
+        for backend in BACKENDS:
+            output = self.run_case("cancels", self.url(), 10, backend=backend)
+            timeouts, lost, errors, _ = map(int, output.split())
+            self.assertEqual((timeouts, lost, errors), (runs, 0, 0))
+
+
+class ConnectTest(PostgresTest):
+    def session(self, query="", environment=None, **place):
+        return self.run_case(
+            "session",
+            self.url(query, **place),
+            env={**os.environ, **(environment or {})},
+        )
+
+    def test_no_variable_of_the_library_changes_a_connection(self):
+        configuration = CLUSTER.folder / "openssl.cnf"
+        configuration.write_text("openssl_conf = nowhere\n[broken\n")
+        hostile = {**HOSTILE, "OPENSSL_CONF": str(configuration)}
+        expected = f"flare UTF8 app {self.database} f\n"
+        self.assertEqual(self.session(), expected)
+        self.assertEqual(self.session(environment=hostile), expected)
+        trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
+        expected = f"flare UTF8 app {self.database} t\n"
+        self.assertEqual(self.session(trust, hostile), expected)
+        del hostile["PGREQUIREAUTH"]
+        self.run_case(
+            "statements", self.url(), env={**os.environ, **hostile}
+        )
+
+    def test_the_url_names_application_and_settings(self):
+        self.assertEqual(
+            self.session(
+                "?application_name=shop%20a&sslmode=require"
+                "&options=-c%20search_path=x"
+            ),
+            f"shop a UTF8 app {self.database} t\n",
+        )
+
+    def test_a_certificate_that_does_not_fit_is_refused(self):
+        # By an address, which it does not name; and by the system's list.
+        trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
+        for url in (
+            self.url(trust, host="127.0.0.1"),
+            self.url("?sslmode=verify-full"),
+        ):
+            output = self.run_case("connect", url)
+            self.assertIn("postgres.acquire_timeout", output)
+            self.assertRegex(output, "certificate")
+
+    def test_what_will_not_change_fails_at_once(self):
+        rows = (
+            (self.url(user="app:wrong"), "28P01"),
+            (self.url(user="nobody:x"), "28P01"),
+            (self.url().replace(self.database, "nowhere"), "3D000"),
+        )
+        for url, code in rows:
+            output = self.run_case("connect", url)
+            milliseconds, _, error = output.partition(" ")
+            self.assertIn(f"postgres.connect {code} message=", error)
+            self.assertLess(int(milliseconds), 1_000)
+            self.assertNotIn("wrong", error)
+
+    def test_without_a_password_the_error_says_so(self):
+        right = {"PGPASSWORD": clusters.PASSWORD}
+        output = self.run_case(
+            "connect", self.url(user="app"), env={**os.environ, **right}
+        )
+        self.assertIn("postgres.connect 28P01", output)
+        self.assertIn("the URL has none", output)
+
+    def test_what_may_change_is_tried_until_the_time_is_over(self):
+        rows = (
+            (self.url(user="limited:x"), "53300"),
+            (self.url(port=1), "refused"),
+        )
+        for url, cause in rows:
+            output = self.run_case("connect", url)
+            milliseconds, _, error = output.partition(" ")
+            self.assertIn("postgres.acquire_timeout message=", error)
+            self.assertIn(cause, error)
+            self.assertGreaterEqual(int(milliseconds), 1_500)
+            self.assertLess(int(milliseconds), 5_000)
+
+    def test_without_the_library_the_error_names_it(self):
+        environment = without_libraries(self, ["libpq.so.5"])
+        output = self.run_case("connect", self.url(), env=environment)
+        self.assertIn("postgres.no_library", output)
+        self.assertIn("libpq5", output)
+
+
+class FaultTest(PostgresTest):
+    def cut(self, cuts_answers, octets):
+        CLUSTER.psql("CREATE TABLE cuts (run int8, n int8)", self.database)
+        cutter = Cutter(CLUSTER.port, cuts_answers)
+        self.addCleanup(cutter.close)
+        output = self.run_case("cut", self.url(port=cutter.port), octets)
+        self.assertGreater(int(output), 50, "statements were lost")
+        self.assertGreater(cutter.cuts, octets // 2)
+        self.assertLess(cutter.cuts, octets, "the conversation is shorter")
+
+    def test_answers_are_cut_at_every_octet(self):
+        self.cut(True, ANSWER_OCTETS)
+
+    def test_requests_are_cut_at_every_octet(self):
+        self.cut(False, REQUEST_OCTETS)
+
+    def test_a_server_that_is_stopped_and_started_again(self):
+        for backend in BACKENDS:
+            process = self.start("ride", self.url(), 6, backend=backend)
+            time.sleep(1)
+            CLUSTER.stop(signal.SIGQUIT)
+            time.sleep(1)
+            CLUSTER.start()
+            first, second = self.finish(process).splitlines()
+            failures, longest_ms, since_ok_ms = map(int, first.split())
+            self.assertGreater(failures, 0)
+            # No statement waits longer than its limits.
+            self.assertLess(longest_ms, 3_000)
+            self.assertLess(since_ok_ms, 500)
+            self.assertGreater(int(second.split()[1]), 4, "connected again")
+
+    def test_a_server_that_stands_still(self):
+        process = self.start("ride", self.url(), 6)
+        time.sleep(1)
+        stopped = CLUSTER.processes()
+        for process_id in stopped:
+            os.kill(process_id, signal.SIGSTOP)
+        try:
+            time.sleep(2.5)
+        finally:
+            for process_id in stopped:
+                os.kill(process_id, signal.SIGCONT)
+        first, _ = self.finish(process).splitlines()
+        failures, longest_ms, since_ok_ms = map(int, first.split())
+        self.assertGreater(failures, 0)
+        self.assertLess(longest_ms, 3_000)
+        self.assertLess(since_ok_ms, 500)
+
+
+if __name__ == "__main__":
+    unittest.main()
