@@ -3,7 +3,7 @@
 from std.memory import bitcast
 
 from flare.json import Value
-from flare.sys.libpq import PgResult
+from flare.sys.libpq_result import PgResult
 
 from .big_endian import read_big_endian
 from .error import PostgresError

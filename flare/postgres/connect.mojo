@@ -10,8 +10,9 @@ from flare.net import IpAddr
 from flare.runtime.blocking import blocking
 from flare.runtime.readiness import wait_readable, wait_writable
 from flare.runtime.wait import deadline_in
-from flare.sys.libpq import Libpq, PgConnection, PgPolling
-from flare.sys.pg_parameters import TextTable
+from flare.sys.libpq import Libpq
+from flare.sys.libpq_connection import PgConnection, PgPolling
+from flare.sys.pg_parameters import CStringTable
 from flare.tls.library import system_trust_store
 
 from .error import PostgresError
@@ -19,7 +20,7 @@ from .location import DatabaseLocation
 from .options import DatabaseOptions, PostgresTls
 
 # The library takes an empty value for none, and then reads a variable or a
-# default file. Nothing can be at this path.
+# default file. No file can be at this path.
 comptime _NO_FILE: StaticString = "/dev/null/none"
 # Sent only if the server asks for a password.
 comptime _NO_PASSWORD: StaticString = "(none)"
@@ -31,15 +32,15 @@ comptime _VERSION_18 = 180_000
 struct ConnectParameters(Copyable, Movable):
     """The parameters of libpq for one connection."""
 
-    var keywords: TextTable
+    var keywords: CStringTable
     """Their names."""
-    var values: TextTable
+    var values: CStringTable
     """Their values."""
 
     def __init__(out self):
         """Creates an empty list."""
-        self.keywords = TextTable()
-        self.values = TextTable()
+        self.keywords = CStringTable()
+        self.values = CStringTable()
 
     def set(mut self, keyword: StringSlice, value: StringSlice):
         """Appends a parameter.

@@ -2,32 +2,31 @@
 
 Statements of several fibers are in flight at a time. Each is followed by its
 own Sync, so that its error affects no other one. The connection's fiber sends
-what the socket did not take at once, receives, and wakes the fiber at the head.
+the octets for which the socket had no room, receives, and wakes the fiber at
+the head.
 
 A cancel request of PostgreSQL names a connection, not a statement. So it is
 sent only for the statement at the head, and no statement joins the pipeline
-until the request has ended. It may still reach a statement that was behind the
-head: such a statement is sent again, because it had no effect.
+until the request has ended. It may still reach a statement that followed the
+head. That one is sent again, because it had no effect.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.blocking import blocking
-from flare.runtime.current import current_reactor
 from flare.runtime.fiber import NO_DEADLINE, Fiber
-from flare.runtime.operation import POLL_IN, POLL_OUT, TIMED_OUT
-from flare.runtime.reactor import Reactor
+from flare.runtime.operation import POLL_IN, POLL_OUT
 from flare.runtime.readiness import poll_descriptor
-from flare.sys.libpq import (
+from flare.sys.libpq_connection import (
     PgCancel,
     PgConnection,
-    PgResult,
-    PgStatus,
     PgTransaction,
 )
-from flare.sys.pg_parameters import TextTable
+from flare.sys.libpq_result import PgResult, PgStatus
+from flare.sys.pg_parameters import CStringTable
 
 from .entry import Entry, create_internal_entry
-from .error import PostgresError
+from .error import PostgresError, is_stale
+from .report import Outcome
 from .statement_cache import StatementCache, statement_name
 
 comptime _CANCEL_GRACE_MS = 50
@@ -39,59 +38,72 @@ comptime _ATTEMPTS_MAX = 4
 comptime _NULLS_MAX = 4
 
 
-struct Outcome:
-    """What a connection asks of its pool."""
-
-    comptime HAS_ROOM = 0
-    """Further statements may be sent."""
-    comptime RETRY = 1
-    """The entry should be sent once more."""
-
-
 comptime ReportFunction = def(
-    Erased, Connection, Int, Optional[Entry]
+    Erased, DatabaseConnection, Int, Optional[Entry]
 ) thin -> None
 """Receives the reports of a connection, one of `Outcome`."""
 
 
-struct ConnectionState(Movable):
-    """The state of one connection. Only `Connection` and the pool use it."""
+@fieldwise_init
+struct ConnectionFlags(ImplicitlyCopyable):
+    """Which fibers may use a connection."""
 
-    var pg: Optional[PgConnection]
-    """The connection, once it is open."""
-    var cancel: Optional[PgCancel]
-    """The handle that cancels."""
-    var fiber: Optional[Fiber]
-    """The fiber that drives it."""
-    var pool: Erased
-    """The owner of `report`."""
-    var report: ReportFunction
-    """Called when the pool should act."""
-    var entries: List[Entry]
-    """The statements in flight, in the order of the pipeline."""
-    var statements: StatementCache
-    """The prepared statements."""
-    var caches: Bool
-    """Whether statements stay prepared."""
     var is_owned: Bool
     """Whether a transaction has it."""
     var is_reserved: Bool
     """Whether a transaction gets it when it is idle."""
     var is_returning: Bool
     """Whether a transaction gave it back, and it must first be idle."""
+
+
+@fieldwise_init
+struct Cancelling(ImplicitlyCopyable):
+    """The cancel requests of a connection."""
+
+    var handle: Optional[PgCancel]
+    """The handle that cancels."""
+    var is_wanted: Bool
+    """Whether the statement at the head is to be cancelled, and runs still."""
+    var is_running: Bool
+    """Whether a helper thread uses the handle."""
+    var begun_ms: Int
+    """When the last request was begun."""
+
+
+@fieldwise_init
+struct ConnectionOwner(ImplicitlyCopyable):
+    """The pool of a connection."""
+
+    var pool: Erased
+    """The pool."""
+    var report: ReportFunction
+    """Called with it when the pool should act."""
+
+
+struct DatabaseConnectionState(Movable):
+    """The state of one connection. Only `DatabaseConnection` and the pool use it.
+    """
+
+    var pg: Optional[PgConnection]
+    """The connection, once it is open."""
+    var fiber: Optional[Fiber]
+    """The fiber that drives it."""
+    var owner: ConnectionOwner
+    """The pool."""
+    var flags: ConnectionFlags
+    """Which fibers may use it."""
+    var cancelling: Cancelling
+    """The cancel requests."""
+    var entries: List[Entry]
+    """The statements in flight, in the order of the pipeline."""
+    var statements: StatementCache
+    """The prepared statements."""
+    var caches: Bool
+    """Whether statements stay prepared."""
     var is_closing: Bool
     """Whether it ends as soon as its fiber runs."""
-    var is_cancelling: Bool
-    """Whether a cancel request is on its way, or its statement has not ended.
-    """
-    var cancel_is_running: Bool
-    """Whether a helper thread still uses `cancel`."""
     var head_since_ms: Int
     """When the statement at the head came there."""
-    var cancelled_at_ms: Int
-    """When the cancel request was begun."""
-    var opened_ms: Int
-    """When it was opened."""
     var users: Int
     """How many fibers use this state: its own one, and one that cancels."""
     var lost_text: String
@@ -106,31 +118,24 @@ struct ConnectionState(Movable):
             caches: Whether statements stay prepared.
         """
         self.pg = None
-        self.cancel = None
         self.fiber = None
-        self.pool = pool
-        self.report = report
+        self.owner = ConnectionOwner(pool, report)
+        self.flags = ConnectionFlags(False, False, False)
+        self.cancelling = Cancelling(None, False, False, 0)
         self.entries = List[Entry]()
         self.statements = StatementCache()
         self.caches = caches
-        self.is_owned = False
-        self.is_reserved = False
-        self.is_returning = False
         self.is_closing = False
-        self.is_cancelling = False
-        self.cancel_is_running = False
         self.head_since_ms = 0
-        self.cancelled_at_ms = 0
-        self.opened_ms = 0
         self.users = 1
         self.lost_text = String()
 
 
 @fieldwise_init
-struct Connection(Equatable, TrivialRegisterPassable):
+struct DatabaseConnection(Equatable, TrivialRegisterPassable):
     """A handle to a connection of a pool."""
 
-    var state: PointerTo[ConnectionState]
+    var state: PointerTo[DatabaseConnectionState]
     """The heap state."""
 
     @staticmethod
@@ -145,7 +150,7 @@ struct Connection(Equatable, TrivialRegisterPassable):
         Returns:
             The connection.
         """
-        return Self(heap_create(ConnectionState(pool, report, caches)))
+        return Self(heap_create(DatabaseConnectionState(pool, report, caches)))
 
     def is_open(self) -> Bool:
         """Returns whether statements may be sent.
@@ -165,10 +170,10 @@ struct Connection(Equatable, TrivialRegisterPassable):
         return (
             self.is_open()
             and len(s.entries) == 0
-            and not s.is_owned
-            and not s.is_returning
-            and not s.is_cancelling
-            and not s.cancel_is_running
+            and not s.flags.is_owned
+            and not s.flags.is_returning
+            and not s.cancelling.is_wanted
+            and not s.cancelling.is_running
         )
 
     def is_failed(self) -> Bool:
@@ -196,11 +201,11 @@ struct Connection(Equatable, TrivialRegisterPassable):
         ref s = self.state[]
         if (
             not self.is_open()
-            or s.is_owned
-            or s.is_reserved
-            or s.is_returning
-            or s.is_cancelling
-            or s.cancel_is_running
+            or s.flags.is_owned
+            or s.flags.is_reserved
+            or s.flags.is_returning
+            or s.cancelling.is_wanted
+            or s.cancelling.is_running
             or len(s.entries) >= depth
         ):
             return False
@@ -230,12 +235,12 @@ struct Connection(Equatable, TrivialRegisterPassable):
             self.wake()
 
     def abandon(self, entry: Entry):
-        """Lets a statement end without its fiber.
+        """Stops waiting for a statement, which ends without its fiber.
 
         Args:
             entry: A statement in flight.
         """
-        entry.state[].is_abandoned = True
+        entry.state[].flags.is_abandoned = True
         entry.state[].fiber = None
         self.wake()
 
@@ -244,17 +249,17 @@ struct Connection(Equatable, TrivialRegisterPassable):
         is rolled back.
         """
         ref s = self.state[]
-        s.is_owned = False
+        s.flags.is_owned = False
         if not self.is_open():
             return
         if (
             len(s.entries) > 0
             or s.pg.value().transaction() != PgTransaction.IDLE
         ):
-            s.is_returning = True
+            s.flags.is_returning = True
             self.send(create_internal_entry("ROLLBACK"))
         else:
-            s.report(s.pool, self, Outcome.HAS_ROOM, None)
+            s.owner.report(s.owner.pool, self, Outcome.HAS_ROOM, None)
 
     def close(self, why: StringSlice):
         """Ends the connection, as soon as its fiber runs.
@@ -269,7 +274,7 @@ struct Connection(Equatable, TrivialRegisterPassable):
         self.wake()
 
     def wake(self):
-        """Lets the fiber of the connection look at its state."""
+        """Wakes the fiber of the connection."""
         if self.state[].pg and self.state[].fiber:
             self.state[].fiber.value().end_wait()
 
@@ -280,7 +285,7 @@ struct Connection(Equatable, TrivialRegisterPassable):
         ref s = self.state[]
         var fiber = s.fiber.value()
         var pg = s.pg.value()
-        s.report(s.pool, self, Outcome.HAS_ROOM, None)
+        s.owner.report(s.owner.pool, self, Outcome.HAS_ROOM, None)
         while not s.is_closing and not fiber.is_cancelled():
             var left = pg.flush()
             if left < 0:
@@ -299,7 +304,6 @@ struct Connection(Equatable, TrivialRegisterPassable):
                 limit_ms,
             )
             if events <= 0:
-                # The end of the limit, or a wake.
                 continue
             # Octets that are not received would stop the server from sending,
             # and then from receiving.
@@ -325,58 +329,59 @@ struct Connection(Equatable, TrivialRegisterPassable):
         s.users -= 1
         if s.users > 0:
             return
-        if s.cancel:
-            s.cancel.value().free()
+        if s.cancelling.handle:
+            s.cancelling.handle.value().free()
         heap_destroy(self.state)
 
     def _refuse(self, entry: Entry, text: StringSlice):
         ref s = self.state[]
         ref e = entry.state[]
         if (
-            e.is_sent
-            or e.is_abandoned
-            or s.is_owned
+            e.flags.is_sent
+            or e.flags.is_abandoned
+            or s.flags.is_owned
             or e.attempts >= _ATTEMPTS_MAX
         ):
             entry.fail(
                 PostgresError(
-                    PostgresError.CONNECTION_LOST, text, sent=e.is_sent
+                    PostgresError.CONNECTION_LOST, text, sent=e.flags.is_sent
                 )
             )
         else:
-            s.report(s.pool, self, Outcome.RETRY, entry)
+            s.owner.report(s.owner.pool, self, Outcome.RETRY, entry)
 
     def _append(self, entry: Entry) -> Bool:
         ref s = self.state[]
         ref e = entry.state[]
         var pg = s.pg.value()
-        if not s.caches or e.is_internal:
-            e.awaits_prepare = False
-            e.is_prepared = False
-            e.is_sent = pg.send_unnamed(e.sql, e.parameters)
-            return e.is_sent and pg.send_sync()
+        if not s.caches or e.flags.is_internal:
+            e.flags.awaits_prepare = False
+            e.flags.is_prepared = False
+            e.flags.is_sent = pg.send_unnamed(e.sql, e.parameters)
+            return e.flags.is_sent and pg.send_sync()
         var number = s.statements.find(e.sql, e.parameters)
-        e.is_prepared = True
-        e.awaits_prepare = not number
+        e.flags.is_prepared = True
+        e.flags.awaits_prepare = not number
         if not number:
             var evicted = s.statements.evict()
             if evicted and not self._deallocate(evicted.value()):
                 return False
             number = s.statements.add(e.sql, e.parameters)
             if not pg.send_prepare(
-                TextTable(statement_name(number.value())), e.sql, e.parameters
+                CStringTable(statement_name(number.value())),
+                e.sql,
+                e.parameters,
             ):
                 return False
-            e.is_sent = True
+            e.flags.is_sent = True
         if not pg.send_prepared(
-            TextTable(statement_name(number.value())), e.parameters
+            CStringTable(statement_name(number.value())), e.parameters
         ):
             return False
-        e.is_sent = True
+        e.flags.is_sent = True
         return pg.send_sync()
 
     def _deallocate(self, number: Int) -> Bool:
-        # It may still be in flight; the server works in order.
         var entry = create_internal_entry(
             String("DEALLOCATE ", statement_name(number))
         )
@@ -394,7 +399,6 @@ struct Connection(Equatable, TrivialRegisterPassable):
         while len(s.entries) > 0 and not s.is_closing and not pg.is_busy():
             var result = pg.take_result()
             if not result:
-                # After each command there is one, and one before the next.
                 nulls += 1
                 if nulls > _NULLS_MAX:
                     break
@@ -417,20 +421,20 @@ struct Connection(Equatable, TrivialRegisterPassable):
             or status == PgStatus.COMMAND
             or status == PgStatus.EMPTY
         ):
-            if e.awaits_prepare:
-                e.awaits_prepare = False
+            if e.flags.awaits_prepare:
+                e.flags.awaits_prepare = False
                 result.clear()
             else:
                 entry.set_result(result)
         elif status == PgStatus.FAILED:
-            if e.awaits_prepare:
-                e.awaits_prepare = False
+            if e.flags.awaits_prepare:
+                e.flags.awaits_prepare = False
                 s.statements.remove(e.sql, e.parameters)
             if not e.error:
                 e.error = PostgresError.from_result(result)
-                if _is_stale(e.error.value(), result) and e.is_prepared:
+                if is_stale(e.error.value(), result) and e.flags.is_prepared:
                     s.statements.remove(e.sql, e.parameters)
-                    e.is_stale = True
+                    e.flags.is_stale = True
             result.clear()
         else:
             result.clear()
@@ -444,15 +448,14 @@ struct Connection(Equatable, TrivialRegisterPassable):
         ref s = self.state[]
         var entry = s.entries.pop(0)
         s.head_since_ms = self._now_ms()
-        s.is_cancelling = False
+        s.cancelling.is_wanted = False
         var transaction = self._transaction()
         if (
             transaction != PgTransaction.IDLE
             and transaction != PgTransaction.ACTIVE
-            and not s.is_owned
-            and not s.is_returning
+            and not s.flags.is_owned
+            and not s.flags.is_returning
         ):
-            # It would contain the statements of other fibers.
             if not entry.state[].error:
                 entry.state[].error = PostgresError(
                     PostgresError.BAD_PARAMETER,
@@ -461,18 +464,18 @@ struct Connection(Equatable, TrivialRegisterPassable):
             self.close("a statement left a transaction open")
         if self._should_repeat(entry):
             entry.prepare_again()
-            if s.is_owned:
+            if s.flags.is_owned:
                 self.send(entry)
             else:
-                s.report(s.pool, self, Outcome.RETRY, entry)
+                s.owner.report(s.owner.pool, self, Outcome.RETRY, entry)
         else:
             entry.finish()
-        if len(s.entries) == 0 and s.is_returning:
-            s.is_returning = False
+        if len(s.entries) == 0 and s.flags.is_returning:
+            s.flags.is_returning = False
             if transaction != PgTransaction.IDLE:
                 self.close("a transaction could not be rolled back")
         if self.is_open():
-            s.report(s.pool, self, Outcome.HAS_ROOM, None)
+            s.owner.report(s.owner.pool, self, Outcome.HAS_ROOM, None)
 
     def _transaction(self) -> Int:
         # The library reports it after the end of the last statement was taken.
@@ -488,42 +491,50 @@ struct Connection(Equatable, TrivialRegisterPassable):
         ref e = entry.state[]
         if (
             not e.error
-            or e.is_abandoned
+            or e.flags.is_abandoned
             or s.is_closing
             or e.attempts >= _ATTEMPTS_MAX
         ):
             return False
         ref error = e.error.value()
-        if e.is_stale:
+        if e.flags.is_stale:
             # In a transaction that has failed, it would fail again.
-            return not s.is_owned
-        return e.is_exposed and e.is_repeatable and error.sqlstate == "57014"
+            return not s.flags.is_owned
+        return (
+            e.flags.is_exposed
+            and e.flags.is_repeatable
+            and error.sqlstate == "57014"
+        )
 
     def _limit_ms(self) -> Int:
         ref s = self.state[]
-        if s.is_cancelling:
+        if s.cancelling.is_wanted:
             return max(
-                s.cancelled_at_ms + _CANCELLED_END_MS - self._now_ms(), 0
+                s.cancelling.begun_ms + _CANCELLED_END_MS - self._now_ms(), 0
             )
-        if len(s.entries) == 0 or not s.entries[0].state[].is_abandoned:
+        if len(s.entries) == 0 or not s.entries[0].state[].flags.is_abandoned:
             return NO_DEADLINE
-        if s.entries[0].state[].is_internal:
+        if s.entries[0].state[].flags.is_internal:
             return max(s.head_since_ms + _CANCELLED_END_MS - self._now_ms(), 0)
         for i in range(1, len(s.entries)):
-            if not s.entries[i].state[].is_repeatable:
+            if not s.entries[i].state[].flags.is_repeatable:
                 # The cancel could reach it.
                 return NO_DEADLINE
         return max(s.head_since_ms + _CANCEL_GRACE_MS - self._now_ms(), 0)
 
     def _cancel_head(self) -> Bool:
         ref s = self.state[]
-        if s.is_cancelling or not s.cancel or s.cancel_is_running:
+        if (
+            s.cancelling.is_wanted
+            or not s.cancelling.handle
+            or s.cancelling.is_running
+        ):
             return False
         for i in range(1, len(s.entries)):
-            s.entries[i].state[].is_exposed = True
-        s.is_cancelling = True
-        s.cancel_is_running = True
-        s.cancelled_at_ms = self._now_ms()
+            s.entries[i].state[].flags.is_exposed = True
+        s.cancelling.is_wanted = True
+        s.cancelling.is_running = True
+        s.cancelling.begun_ms = self._now_ms()
         s.users += 1
         var reactor = s.fiber.value().reactor()
         var started = reactor.state[].fibers.start(
@@ -536,7 +547,7 @@ struct Connection(Equatable, TrivialRegisterPassable):
         )
         if not started:
             s.users -= 1
-            s.cancel_is_running = False
+            s.cancelling.is_running = False
             return False
         reactor.state[].fibers.append_ready(started.value())
         return True
@@ -548,10 +559,9 @@ struct Connection(Equatable, TrivialRegisterPassable):
             ref e = entry.state[]
             entry.clear_result()
             if e.error and e.error.value().kind == PostgresError.SERVER:
-                # The server ended the connection with the error.
                 if e.error.value().sqlstate.startswith("57P"):
                     e.error.value().kind = PostgresError.CONNECTION_LOST
-            if not e.error or e.is_stale:
+            if not e.error or e.flags.is_stale:
                 e.error = PostgresError(
                     PostgresError.CONNECTION_LOST, s.lost_text, sent=True
                 )
@@ -562,8 +572,10 @@ struct Connection(Equatable, TrivialRegisterPassable):
 
 
 def _run_cancel(argument: Erased):
-    var connection = Connection(argument.unsafe_bitcast[ConnectionState]())
-    var cancel = connection.state[].cancel.value()
+    var connection = DatabaseConnection(
+        argument.unsafe_bitcast[DatabaseConnectionState]()
+    )
+    var cancel = connection.state[].cancelling.handle.value()
 
     def run() raises {var cancel} -> Bool:
         return cancel.run()
@@ -572,24 +584,16 @@ def _run_cancel(argument: Erased):
         _ = blocking(run)
     except:
         # The statement ends late, or the connection is closed.
-        pass
+        return
 
 
 def _end_cancel(argument: Erased):
-    var connection = Connection(argument.unsafe_bitcast[ConnectionState]())
+    var connection = DatabaseConnection(
+        argument.unsafe_bitcast[DatabaseConnectionState]()
+    )
     ref s = connection.state[]
-    s.cancel_is_running = False
+    s.cancelling.is_running = False
     if connection.is_open():
         connection.wake()
-        s.report(s.pool, connection, Outcome.HAS_ROOM, None)
+        s.owner.report(s.owner.pool, connection, Outcome.HAS_ROOM, None)
     connection.release()
-
-
-def _is_stale(error: PostgresError, result: PgResult) -> Bool:
-    if error.sqlstate == "26000":
-        return True
-    # "cached plan must not change result type": its text is translated.
-    return (
-        error.sqlstate == "0A000"
-        and result.error_field("R") == "RevalidateCachedQuery"
-    )

@@ -13,7 +13,7 @@ from .outcome import (
     optional_row,
 )
 from .parameter import encode_parameters
-from .pool import Pool
+from .pool import DatabasePool
 from .statement import run_statement
 from .statistics import DatabaseStatistics
 from .transaction import IsolationLevel, TransactionScope
@@ -27,7 +27,7 @@ struct Database(Movable):
     it closes the connections.
     """
 
-    var _pool: Pool
+    var _pool: DatabasePool
 
     def __init__(
         out self,
@@ -66,7 +66,9 @@ struct Database(Movable):
                 )
             )
         var share = max(bounds.max_connections // max(workers, 1), 1)
-        self._pool = Pool.create(library.value(), location^, bounds^, share)
+        self._pool = DatabasePool.create(
+            library.value(), location^, bounds^, share
+        )
 
     def __deinit__(deinit self):
         """Closes the connections. Fibers that still wait get
@@ -199,7 +201,7 @@ struct Database(Movable):
         Returns:
             True also before the first attempt.
         """
-        return self._pool.state[].failures == 0
+        return self._pool.state[].attempts.failures == 0
 
     def statistics(self) -> DatabaseStatistics:
         """Returns the counters of this worker.

@@ -6,25 +6,15 @@ has stopped waiting (`is_abandoned`), the connection does, after the answer.
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.fiber import Fiber
-from flare.sys.libpq import PgResult
-from flare.sys.pg_parameters import PgParameters, TextTable
+from flare.sys.libpq_result import PgResult
+from flare.sys.pg_parameters import PgParameters, CStringTable
 
 from .error import PostgresError
 
 
-struct EntryState(Movable):
-    """One statement. Only `Entry` uses it."""
+struct EntryFlags(ImplicitlyCopyable):
+    """The progress of one statement."""
 
-    var fiber: Optional[Fiber]
-    """The fiber that waits for the answer."""
-    var sql: TextTable
-    """The statement, with NUL."""
-    var parameters: PgParameters
-    """Its parameters."""
-    var result: Optional[PgResult]
-    """The answer."""
-    var error: Optional[PostgresError]
-    """The error in place of an answer."""
     var is_done: Bool
     """Whether answer or error are there."""
     var is_abandoned: Bool
@@ -44,6 +34,40 @@ struct EntryState(Movable):
     """Whether it is executed by a name of the cache."""
     var is_stale: Bool
     """Whether the server no longer has its plan, so that it did not run."""
+
+    def __init__(out self, *, is_internal: Bool, is_repeatable: Bool):
+        """Creates the flags of a statement that was not sent.
+
+        Args:
+            is_internal: Whether flare sends it for the connection.
+            is_repeatable: Whether it has no effect if it fails.
+        """
+        self.is_done = False
+        self.is_abandoned = is_internal
+        self.is_internal = is_internal
+        self.is_sent = False
+        self.is_exposed = False
+        self.is_repeatable = is_repeatable
+        self.awaits_prepare = False
+        self.is_prepared = False
+        self.is_stale = False
+
+
+struct EntryState(Movable):
+    """One statement. Only `Entry` uses it."""
+
+    var fiber: Optional[Fiber]
+    """The fiber that waits for the answer."""
+    var sql: CStringTable
+    """The statement, with NUL."""
+    var parameters: PgParameters
+    """Its parameters."""
+    var result: Optional[PgResult]
+    """The answer."""
+    var error: Optional[PostgresError]
+    """The error in place of an answer."""
+    var flags: EntryFlags
+    """Its progress."""
     var attempts: Int
     """How often it was sent."""
     var turn: Int
@@ -60,19 +84,13 @@ struct EntryState(Movable):
             fiber: The fiber that will wait.
         """
         self.fiber = fiber
-        self.sql = TextTable(sql)
+        self.sql = CStringTable(sql)
         self.parameters = parameters^
         self.result = None
         self.error = None
-        self.is_done = False
-        self.is_abandoned = False
-        self.is_internal = False
-        self.is_sent = False
-        self.is_exposed = False
-        self.is_repeatable = is_repeatable(sql)
-        self.awaits_prepare = False
-        self.is_prepared = False
-        self.is_stale = False
+        self.flags = EntryFlags(
+            is_internal=False, is_repeatable=is_repeatable(sql)
+        )
         self.attempts = 0
         self.turn = 0
 
@@ -83,19 +101,11 @@ struct EntryState(Movable):
             internal: The statement.
         """
         self.fiber = None
-        self.sql = TextTable(internal)
+        self.sql = CStringTable(internal)
         self.parameters = PgParameters()
         self.result = None
         self.error = None
-        self.is_done = False
-        self.is_abandoned = True
-        self.is_internal = True
-        self.is_sent = False
-        self.is_exposed = False
-        self.is_repeatable = True
-        self.awaits_prepare = False
-        self.is_prepared = False
-        self.is_stale = False
+        self.flags = EntryFlags(is_internal=True, is_repeatable=True)
         self.attempts = 0
         self.turn = 0
 
@@ -108,9 +118,9 @@ struct Entry(Equatable, TrivialRegisterPassable):
     """The heap state."""
 
     def finish(self):
-        """Gives the answer to the waiting fiber, or drops it."""
-        self.state[].is_done = True
-        if self.state[].is_abandoned:
+        """Wakes the fiber that waits for the answer, or drops the answer."""
+        self.state[].flags.is_done = True
+        if self.state[].flags.is_abandoned:
             self.destroy()
         elif self.state[].fiber:
             self.state[].fiber.value().wake()
@@ -144,9 +154,9 @@ struct Entry(Equatable, TrivialRegisterPassable):
         """Forgets the outcome, so that the statement may be sent once more."""
         self.clear_result()
         self.state[].error = None
-        self.state[].is_exposed = False
-        self.state[].is_stale = False
-        self.state[].is_sent = False
+        self.state[].flags.is_exposed = False
+        self.state[].flags.is_stale = False
+        self.state[].flags.is_sent = False
 
     def destroy(self):
         """Frees the entry and its answer."""

@@ -6,7 +6,7 @@ as in `postgres.server 23505 message="…" constraint="items_pkey"`.
 `PostgresError.of` reads the fields back.
 """
 
-from flare.sys.libpq import PgResult
+from flare.sys.libpq_result import PgResult
 
 from .error_text import ErrorFields, append_field, read_fields
 
@@ -236,6 +236,25 @@ struct PostgresError(ImplicitlyCopyable, Writable):
         error.position = _number(fields.get("position"))
         error.sent = kind == Self.SERVER or fields.get("sent") == "true"
         return error^
+
+
+def is_stale(error: PostgresError, result: PgResult) -> Bool:
+    """Returns whether the server lacks the plan of a prepared statement.
+
+    Args:
+        error: The error of the statement.
+        result: The result that it was read from.
+
+    Returns:
+        True if the statement did not run, and may be prepared again.
+    """
+    if error.sqlstate == "26000":
+        return True
+    # "cached plan must not change result type": its text is translated.
+    return (
+        error.sqlstate == "0A000"
+        and result.error_field("R") == "RevalidateCachedQuery"
+    )
 
 
 def _number(text: StringSlice) -> Int:

@@ -47,8 +47,8 @@ struct DatabaseOptions(Copyable, Movable):
     """The most statements in flight on a shared connection, 1 to 1,000; 32 by
     default."""
     var slow_after_ms: Int
-    """After this time, no statement joins the pipeline behind the one that is
-    running; 100 ms by default."""
+    """After a statement has run for this time, no other one joins its
+    pipeline; 100 ms by default."""
     var cache_statements: Bool
     """Whether statements stay prepared, 256 per connection; True by default.
     Turn it off for PgBouncer before 1.21 in transaction mode."""
@@ -60,7 +60,7 @@ struct DatabaseOptions(Copyable, Movable):
     """The name in the server's lists and logs; `flare` by default."""
     var startup_options: Optional[String]
     """Settings for the server, as `-c work_mem=64MB`; none by default.
-    PgBouncer before 1.20 refuses any; with `None`, nothing is sent, but the
+    PgBouncer before 1.20 refuses any. With `None`, none are sent, and the
     variable `PGOPTIONS` applies.
     """
 
@@ -113,7 +113,7 @@ def has_nul(text: StringSlice) -> Bool:
         text: The text.
 
     Returns:
-        True if it does.
+        True if NUL is among its octets.
     """
     for octet in text.as_bytes():
         if octet == 0:

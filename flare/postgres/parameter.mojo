@@ -1,8 +1,8 @@
 """Encodes the parameters of statements.
 
 Numbers, times and octets are sent in the server's binary form, with their
-type. Texts are sent without a type: the server takes it from the place of the
-parameter, so a `String` fits a column of type `uuid`, `numeric` or `date` too.
+type. Texts are sent without a type, which the server takes from the place of the
+parameter. So a `String` fits a column of type `uuid`, `numeric` or `date` too.
 """
 
 from std.memory import bitcast
@@ -205,7 +205,7 @@ __extension Bool(ToParameter):
 __extension String(ToParameter):
     @staticmethod
     def parameter_type() -> Int:
-        """Lets the server choose the type.
+        """Returns 0, by which the server chooses the type.
 
         Returns:
             0.
@@ -228,7 +228,7 @@ __extension String(ToParameter):
 __extension Value(ToParameter):
     @staticmethod
     def parameter_type() -> Int:
-        """Lets the server choose the type: `json` or `jsonb`.
+        """Returns 0, by which the server chooses `json` or `jsonb`.
 
         Returns:
             0.

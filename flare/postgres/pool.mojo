@@ -1,9 +1,9 @@
 """Shares the connections of one worker among its fibers.
 
 A statement goes to the connection with the fewest statements in flight. If none
-has room, it waits in a queue, first come, first served. A transaction waits in
-the same queue for a connection of its own: when it comes to the front, one is
-reserved, which takes no more statements until it is idle.
+has room, it waits, first come, first served. A transaction waits with them for
+a connection of its own. When its turn comes, one is reserved, which takes no
+more statements until it is idle.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -13,25 +13,23 @@ from flare.runtime.fiber import NO_DEADLINE, Fiber, FiberFunction
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import sleep
 from flare.sys.libpq import Libpq
-from flare.sys.random import fill_random
 
 from .connect import open_connection
+from .connect_failure import backoff_ms, connect_error_of, is_lasting
 from .connection import (
-    Connection,
-    ConnectionState,
-    Outcome,
+    DatabaseConnection,
+    DatabaseConnectionState,
     ReportFunction,
 )
 from .entry import Entry
 from .error import PostgresError
 from .location import DatabaseLocation
 from .options import DatabaseOptions
+from .report import Outcome
 from .statistics import DatabaseStatistics
 
 comptime _CONNECTING_MAX = 4
 """Half of the helper threads: files are read by the others."""
-comptime _BACKOFF_FIRST_MS = 50
-comptime _BACKOFF_MAX_MS = 2_000
 
 
 struct Grant(Movable):
@@ -41,7 +39,7 @@ struct Grant(Movable):
     """The fiber that waits."""
     var turn: Int
     """Its place among all that wait."""
-    var connection: Optional[Connection]
+    var connection: Optional[DatabaseConnection]
     """The connection, once there is one."""
     var error: Optional[PostgresError]
     """Why there will be none."""
@@ -59,6 +57,38 @@ struct Grant(Movable):
         self.error = None
 
 
+struct ConnectAttempts(Movable):
+    """The attempts of a pool to connect."""
+
+    var running: Int
+    """How many attempts to connect are in progress."""
+    var failures: Int
+    """How many attempts have failed since one succeeded."""
+    var retry_at_ms: Int
+    """When the next attempt may begin, after one that failed."""
+    var last_error: String
+    """The error of the last attempt, empty after one that succeeded."""
+
+    def __init__(out self):
+        """Creates the state before the first attempt."""
+        self.running = 0
+        self.failures = 0
+        self.retry_at_ms = 0
+        self.last_error = String()
+
+
+@fieldwise_init
+struct ConnectTarget(Movable):
+    """The database of a pool."""
+
+    var library: Libpq
+    """The library."""
+    var location: DatabaseLocation
+    """The database."""
+    var options: DatabaseOptions
+    """The bounds."""
+
+
 @fieldwise_init
 struct PoolFunctions(TrivialRegisterPassable):
     """Functions that call those of the pool, which call them: the compiler
@@ -73,20 +103,18 @@ struct PoolFunctions(TrivialRegisterPassable):
     """Receives the reports of a connection."""
 
 
-struct PoolState(Movable):
-    """The state of a pool. Only `Pool` uses it."""
+struct DatabasePoolState(Movable):
+    """The state of a pool. Only `DatabasePool` uses it."""
 
     var functions: PoolFunctions
-    """What fibers and connections call."""
-    var library: Libpq
-    """The library."""
-    var location: DatabaseLocation
+    """Functions for fibers and connections."""
+    var target: ConnectTarget
     """The database."""
-    var options: DatabaseOptions
-    """The bounds."""
+    var attempts: ConnectAttempts
+    """The attempts to connect."""
     var connections_max: Int
     """The most connections of this pool."""
-    var connections: List[Connection]
+    var connections: List[DatabaseConnection]
     """Those that are open or being opened."""
     var entries: List[Entry]
     """The statements that wait for room, first come first."""
@@ -94,14 +122,6 @@ struct PoolState(Movable):
     """The transactions that wait for a connection, first come first."""
     var turns: Int
     """How many have waited. The older one of both lists goes first."""
-    var connecting: Int
-    """How many attempts to connect are in progress."""
-    var failures: Int
-    """How many attempts have failed since one succeeded."""
-    var retry_at_ms: Int
-    """When the next attempt may begin, after one that failed."""
-    var last_error: String
-    """The error of the last attempt, empty after one that succeeded."""
     var is_closing: Bool
     """Whether the owner is gone."""
     var users: Int
@@ -126,28 +146,23 @@ struct PoolState(Movable):
             connections_max: The most connections of this pool.
         """
         self.functions = PoolFunctions(_run, _end, _on_report)
-        self.library = library
-        self.location = location^
-        self.options = options^
+        self.target = ConnectTarget(library, location^, options^)
+        self.attempts = ConnectAttempts()
         self.connections_max = connections_max
-        self.connections = List[Connection]()
+        self.connections = List[DatabaseConnection]()
         self.entries = List[Entry]()
         self.grants = List[PointerTo[Grant]]()
         self.turns = 0
-        self.connecting = 0
-        self.failures = 0
-        self.retry_at_ms = 0
-        self.last_error = String()
         self.is_closing = False
         self.users = 1
         self.counts = DatabaseStatistics()
 
 
 @fieldwise_init
-struct Pool(TrivialRegisterPassable):
+struct DatabasePool(TrivialRegisterPassable):
     """A handle to the connections of one worker."""
 
-    var state: PointerTo[PoolState]
+    var state: PointerTo[DatabasePoolState]
     """The heap state."""
 
     @staticmethod
@@ -170,7 +185,7 @@ struct Pool(TrivialRegisterPassable):
         """
         return Self(
             heap_create(
-                PoolState(library, location^, options^, connections_max)
+                DatabasePoolState(library, location^, options^, connections_max)
             )
         )
 
@@ -230,7 +245,7 @@ struct Pool(TrivialRegisterPassable):
                 return True
         return False
 
-    def acquire(self, fiber: Fiber) raises -> Connection:
+    def acquire(self, fiber: Fiber) raises -> DatabaseConnection:
         """Parks until a connection is free, and takes it.
 
         Args:
@@ -254,7 +269,7 @@ struct Pool(TrivialRegisterPassable):
         self.advance()
         self._grow()
         var deadline_ms = fiber.reactor().deadline_after(
-            s.options.acquire_timeout_ms
+            s.target.options.acquire_timeout_ms
         )
         var result = 0
         while not grant[].connection and not grant[].error and result >= 0:
@@ -282,10 +297,12 @@ struct Pool(TrivialRegisterPassable):
         ref s = self.state[]
         s.counts.acquire_timeouts += 1
         var text = String(
-            "no connection was free in ", s.options.acquire_timeout_ms, " ms"
+            "no connection was free in ",
+            s.target.options.acquire_timeout_ms,
+            " ms",
         )
-        if s.last_error != "":
-            text += ": " + s.last_error
+        if s.attempts.last_error != "":
+            text += ": " + s.attempts.last_error
         return Error(String(PostgresError(PostgresError.ACQUIRE_TIMEOUT, text)))
 
     def advance(self):
@@ -324,7 +341,7 @@ struct Pool(TrivialRegisterPassable):
             ref c = connection.state[]
             if connection.is_open():
                 counts.open_connections += 1
-                if c.is_owned or len(c.entries) > 0:
+                if c.flags.is_owned or len(c.entries) > 0:
                     counts.busy_connections += 1
         counts.waiting = self._waiting()
         return counts
@@ -355,7 +372,7 @@ struct Pool(TrivialRegisterPassable):
         if not idle:
             return False
         var grant = s.grants.pop(0)
-        idle.value().state[].is_owned = True
+        idle.value().state[].flags.is_owned = True
         grant[].connection = idle
         grant[].fiber.wake()
         return True
@@ -369,18 +386,20 @@ struct Pool(TrivialRegisterPassable):
         self._unreserve()
         self.advance()
 
-    def _pick(self) -> Optional[Connection]:
+    def _pick(self) -> Optional[DatabaseConnection]:
         ref s = self.state[]
         if len(s.connections) == 0:
             return None
         var now_ms = current_reactor().value().refresh_now_ms()
-        var depth = s.options.pipeline_depth if s.options.pipelining else 1
-        var best = Optional[Connection](None)
+        var depth = (
+            s.target.options.pipeline_depth if s.target.options.pipelining else 1
+        )
+        var best = Optional[DatabaseConnection](None)
         var fewest = Int.MAX
         for connection in s.connections:
             var count = len(connection.state[].entries)
             if count < fewest and connection.can_share(
-                depth, s.options.slow_after_ms, now_ms
+                depth, s.target.options.slow_after_ms, now_ms
             ):
                 best = connection
                 fewest = count
@@ -388,48 +407,49 @@ struct Pool(TrivialRegisterPassable):
                     break
         return best
 
-    def _reserve(self) -> Optional[Connection]:
+    def _reserve(self) -> Optional[DatabaseConnection]:
         ref s = self.state[]
         var fewest = Int.MAX
-        var reserved = Optional[Connection](None)
+        var reserved = Optional[DatabaseConnection](None)
         for connection in s.connections:
             ref c = connection.state[]
             if connection.is_idle():
                 self._unreserve()
                 return connection
-            if connection.is_open() and c.is_reserved:
+            if connection.is_open() and c.flags.is_reserved:
                 return None
             if (
                 connection.is_open()
-                and not c.is_owned
+                and not c.flags.is_owned
                 and len(c.entries) < fewest
             ):
                 fewest = len(c.entries)
                 reserved = connection
         if reserved and (
-            len(s.connections) == s.connections_max or s.failures > 0
+            len(s.connections) == s.connections_max or s.attempts.failures > 0
         ):
-            reserved.value().state[].is_reserved = True
+            reserved.value().state[].flags.is_reserved = True
         return None
 
     def _unreserve(self):
         for connection in self.state[].connections:
-            connection.state[].is_reserved = False
+            connection.state[].flags.is_reserved = False
 
     def _grow(self):
         ref s = self.state[]
         if (
             s.is_closing
             or len(s.connections) >= s.connections_max
-            or s.connecting >= (1 if s.failures > 0 else _CONNECTING_MAX)
-            or s.connecting > self._waiting()
+            or s.attempts.running
+            >= (1 if s.attempts.failures > 0 else _CONNECTING_MAX)
+            or s.attempts.running > self._waiting()
         ):
             return
         var reactor = current_reactor().value()
-        var connection = Connection.create(
+        var connection = DatabaseConnection.create(
             self.state.unsafe_bitcast[NoneType](),
             s.functions.report,
-            s.options.cache_statements,
+            s.target.options.cache_statements,
         )
         var started = reactor.state[].fibers.start(
             reactor,
@@ -444,36 +464,44 @@ struct Pool(TrivialRegisterPassable):
             return
         connection.state[].fiber = started.value()
         s.connections.append(connection)
-        s.connecting += 1
+        s.attempts.running += 1
         s.users += 1
         reactor.state[].fibers.append_ready(started.value())
 
-    def _connect(self, connection: Connection) -> Bool:
+    def _connect(self, connection: DatabaseConnection) -> Bool:
         # The fiber stays the one that connects until it has succeeded, or
         # until no fiber waits any more.
         ref s = self.state[]
         var reactor = connection.state[].fiber.value().reactor()
         while not s.is_closing:
             try:
-                if s.failures > 0:
-                    sleep(max(s.retry_at_ms - reactor.refresh_now_ms(), 0))
+                if s.attempts.failures > 0:
+                    sleep(
+                        max(
+                            s.attempts.retry_at_ms - reactor.refresh_now_ms(), 0
+                        )
+                    )
             except:
                 return False
             try:
-                var pg = open_connection(s.library, s.location, s.options)
+                var pg = open_connection(
+                    s.target.library, s.target.location, s.target.options
+                )
                 connection.state[].pg = pg
-                connection.state[].cancel = pg.cancel_handle()
-                s.failures = 0
-                s.last_error = String()
+                connection.state[].cancelling.handle = pg.cancel_handle()
+                s.attempts.failures = 0
+                s.attempts.last_error = String()
                 s.counts.connects += 1
                 return True
             except e:
-                s.failures += 1
-                s.last_error = String(e)
-                s.retry_at_ms = reactor.deadline_after(_backoff_ms(s.failures))
+                s.attempts.failures += 1
+                s.attempts.last_error = String(e)
+                s.attempts.retry_at_ms = reactor.deadline_after(
+                    backoff_ms(s.attempts.failures)
+                )
                 s.counts.connect_failures += 1
-                if _is_lasting(e) and self._has_no_open():
-                    self._fail_waiting(_as_connect_error(e))
+                if is_lasting(e) and self._has_no_open():
+                    self._fail_waiting(connect_error_of(e))
             if self._waiting() == 0:
                 return False
         return False
@@ -498,10 +526,14 @@ struct Pool(TrivialRegisterPassable):
 
 
 def _run(argument: Erased):
-    var connection = Connection(argument.unsafe_bitcast[ConnectionState]())
-    var pool = Pool(connection.state[].pool.unsafe_bitcast[PoolState]())
+    var connection = DatabaseConnection(
+        argument.unsafe_bitcast[DatabaseConnectionState]()
+    )
+    var pool = DatabasePool(
+        connection.state[].owner.pool.unsafe_bitcast[DatabasePoolState]()
+    )
     var is_open = pool._connect(connection)
-    pool.state[].connecting -= 1
+    pool.state[].attempts.running -= 1
     if is_open and not pool.state[].is_closing:
         if pool._waiting() > 0:
             # Others may connect too, now that it works.
@@ -510,8 +542,12 @@ def _run(argument: Erased):
 
 
 def _end(argument: Erased):
-    var connection = Connection(argument.unsafe_bitcast[ConnectionState]())
-    var pool = Pool(connection.state[].pool.unsafe_bitcast[PoolState]())
+    var connection = DatabaseConnection(
+        argument.unsafe_bitcast[DatabaseConnectionState]()
+    )
+    var pool = DatabasePool(
+        connection.state[].owner.pool.unsafe_bitcast[DatabasePoolState]()
+    )
     ref connections = pool.state[].connections
     for i in range(len(connections)):
         if connections[i] == connection:
@@ -530,43 +566,12 @@ def _end(argument: Erased):
 
 def _on_report(
     argument: Erased,
-    connection: Connection,
+    connection: DatabaseConnection,
     outcome: Int,
     entry: Optional[Entry],
 ):
-    var pool = Pool(argument.unsafe_bitcast[PoolState]())
+    var pool = DatabasePool(argument.unsafe_bitcast[DatabasePoolState]())
     if outcome == Outcome.RETRY:
         pool.submit_again(entry.value())
     else:
         pool.advance()
-
-
-def _is_lasting(e: Error) -> Bool:
-    # Another attempt would fail too: password, user, database, options.
-    var error = PostgresError.of(e)
-    if not error:
-        return False
-    var code = error.value().sqlstate
-    return (
-        error.value().kind == PostgresError.BAD_OPTIONS
-        or code.startswith("28")
-        or code == "3D000"
-    )
-
-
-def _as_connect_error(e: Error) -> PostgresError:
-    var error = PostgresError.of(e)
-    if error:
-        return error.take()
-    return PostgresError(PostgresError.CONNECT, String(e))
-
-
-def _backoff_ms(failures: Int) -> Int:
-    # Half of it is drawn, so that workers do not connect in step.
-    var limit_ms = min(
-        _BACKOFF_FIRST_MS << min(failures - 1, 10), _BACKOFF_MAX_MS
-    )
-    var drawn = List[UInt8](length=2, fill=0)
-    _ = fill_random(Span(drawn))
-    var part = Int(drawn[0]) << 8 | Int(drawn[1])
-    return limit_ms // 2 + (limit_ms // 2) * part // 65_536

@@ -3,7 +3,7 @@
 from std.memory import MaybeUninit
 from std.reflection import reflect
 
-from flare.sys.libpq import PgResult
+from flare.sys.libpq_result import PgResult
 
 from .column import Column, FromColumn
 from .error import PostgresError

@@ -3,14 +3,14 @@
 from flare.net import NetError
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
-from flare.sys.libpq import PgResult
+from flare.sys.libpq_result import PgResult
 from flare.sys.pg_parameters import PgParameters
 
-from .connection import Connection
+from .connection import DatabaseConnection
 from .entry import Entry, create_entry
 from .error import PostgresError
 from .options import has_nul
-from .pool import Pool
+from .pool import DatabasePool
 
 
 struct Answer(Movable):
@@ -33,8 +33,8 @@ struct Answer(Movable):
 
 
 def run_statement(
-    pool: Pool,
-    connection: Optional[Connection],
+    pool: DatabasePool,
+    connection: Optional[DatabaseConnection],
     sql: StringSlice,
     var parameters: PgParameters,
 ) raises -> Answer:
@@ -65,7 +65,7 @@ def run_statement(
     var fiber = waiting_fiber("wait")
     if fiber.is_cancelled():
         raise Error(NetError.from_errno("wait", fiber.wait()))
-    ref options = pool.state[].options
+    ref options = pool.state[].target.options
     var reactor = fiber.reactor()
     var started_ms = reactor.refresh_now_ms()
     var query_deadline_ms = reactor.deadline_after(options.query_timeout_ms)
@@ -77,23 +77,23 @@ def run_statement(
     else:
         pool.submit(entry)
     var result = 0
-    while not entry.state[].is_done and result >= 0:
+    while not entry.state[].flags.is_done and result >= 0:
         var deadline_ms = query_deadline_ms
-        if not entry.state[].is_sent:
+        if not entry.state[].flags.is_sent:
             deadline_ms = min(deadline_ms, acquire_deadline_ms)
         result = fiber.wait(deadline_ms - reactor.refresh_now_ms())
         if (
             result < 0
             and result != CANCELLED
-            and entry.state[].is_sent
+            and entry.state[].flags.is_sent
             and reactor.now_ms() < query_deadline_ms
             and reactor.now_ms() < fiber.state[].deadline_ms
         ):
             # It waited for a connection, and got one.
             result = 0
-    if entry.state[].is_done:
+    if entry.state[].flags.is_done:
         return _answer_of(pool, entry)
-    if not entry.state[].is_sent:
+    if not entry.state[].flags.is_sent:
         _ = pool.withdraw(entry)
         entry.destroy()
         if result == CANCELLED:
@@ -111,7 +111,9 @@ def run_statement(
     raise _timeout(pool, True)
 
 
-def _abandon(pool: Pool, connection: Optional[Connection], entry: Entry):
+def _abandon(
+    pool: DatabasePool, connection: Optional[DatabaseConnection], entry: Entry
+):
     if connection:
         connection.value().abandon(entry)
         return
@@ -122,7 +124,7 @@ def _abandon(pool: Pool, connection: Optional[Connection], entry: Entry):
                 return
 
 
-def _answer_of(pool: Pool, entry: Entry) raises -> Answer:
+def _answer_of(pool: DatabasePool, entry: Entry) raises -> Answer:
     ref counts = pool.state[].counts
     counts.statements += 1
     var error = Optional[PostgresError](None)
@@ -151,7 +153,7 @@ def _answer_of(pool: Pool, entry: Entry) raises -> Answer:
     return Answer(found.value())
 
 
-def _timeout(pool: Pool, sent: Bool) -> Error:
+def _timeout(pool: DatabasePool, sent: Bool) -> Error:
     pool.state[].counts.timeouts += 1
     return Error(
         String(

@@ -2,7 +2,7 @@
 
 from std.collections import Dict
 
-from flare.sys.pg_parameters import PgParameters, TextTable
+from flare.sys.pg_parameters import PgParameters, CStringTable
 
 comptime STATEMENTS_MAX = 256
 """The most statements that stay prepared on one connection. Each takes memory
@@ -37,7 +37,7 @@ struct StatementCache(Movable, Sized):
         return len(self._by_key)
 
     def find(
-        mut self, sql: TextTable, parameters: PgParameters
+        mut self, sql: CStringTable, parameters: PgParameters
     ) -> Optional[Int]:
         """Returns the number of a prepared statement, which counts as used.
 
@@ -57,7 +57,7 @@ struct StatementCache(Movable, Sized):
         self._by_key[key^] = _Cached(number, self._uses)
         return number
 
-    def add(mut self, sql: TextTable, parameters: PgParameters) -> Int:
+    def add(mut self, sql: CStringTable, parameters: PgParameters) -> Int:
         """Adds a statement that will be prepared.
 
         Args:
@@ -74,7 +74,7 @@ struct StatementCache(Movable, Sized):
         )
         return self._created
 
-    def remove(mut self, sql: TextTable, parameters: PgParameters):
+    def remove(mut self, sql: CStringTable, parameters: PgParameters):
         """Forgets a statement.
 
         Args:
@@ -84,7 +84,8 @@ struct StatementCache(Movable, Sized):
         try:
             _ = self._by_key.pop(_key_of(sql, parameters))
         except:
-            pass
+            # It was absent.
+            return
 
     def evict(mut self) -> Optional[Int]:
         """Forgets the statement that was not used for the longest time, if the
@@ -122,7 +123,7 @@ def statement_name(number: Int) -> String:
     return String("flare_", number)
 
 
-def _key_of(sql: TextTable, parameters: PgParameters) -> String:
+def _key_of(sql: CStringTable, parameters: PgParameters) -> String:
     # The text ends with NUL, so the types cannot be taken for a part of it.
     var octets = List[UInt8](
         capacity=len(sql.octets) + 4 * len(parameters.types)

@@ -1,4 +1,4 @@
-"""Counts what a database does."""
+"""Defines the counters of a database."""
 
 
 @fieldwise_init

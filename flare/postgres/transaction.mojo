@@ -1,17 +1,16 @@
 """Provides transactions and savepoints as `with` blocks.
 
-A transaction owns a connection. However its block is left, the connection goes
-back to the pool only after the server has confirmed that no transaction is
-open; otherwise it is closed.
+A transaction owns a connection. After its block, the connection goes back to the
+pool when the server has confirmed that no transaction is open. Otherwise it is
+closed.
 """
 
 from std.memory import ArcPointer
 
 from flare.runtime.wait import waiting_fiber
-from flare.sys.libpq import PgTransaction
 from flare.sys.pg_parameters import PgParameters
 
-from .connection import Connection
+from .connection import DatabaseConnection
 from .entry import controls_transaction, create_internal_entry
 from .error import PostgresError
 from .outcome import (
@@ -22,20 +21,20 @@ from .outcome import (
     optional_row,
 )
 from .parameter import encode_parameters
-from .pool import Pool
+from .pool import DatabasePool
 from .statement import Answer, run_statement
 
 
 @fieldwise_init
 struct IsolationLevel(Equatable, ImplicitlyCopyable):
-    """What a transaction sees of others that run at the same time."""
+    """How far a transaction is isolated from others at the same time."""
 
     comptime DEFAULT = Self(0)
     """That of the server, which is READ COMMITTED unless configured."""
     comptime READ_COMMITTED = Self(1)
-    """Each statement sees what was committed before it."""
+    """Each statement sees the changes committed before it."""
     comptime REPEATABLE_READ = Self(2)
-    """All statements see what was committed before the first one."""
+    """All statements see the changes committed before the first one."""
     comptime SERIALIZABLE = Self(3)
     """As if transactions ran one after another; some fail with 40001."""
 
@@ -46,14 +45,14 @@ struct IsolationLevel(Equatable, ImplicitlyCopyable):
 struct TransactionState(Movable):
     """The state of a transaction. Only `Transaction` uses it."""
 
-    var pool: Pool
+    var pool: DatabasePool
     """The pool."""
-    var connection: Optional[Connection]
+    var connection: Optional[DatabaseConnection]
     """The connection; `None` after the end."""
     var savepoints: Int
     """How many savepoints were begun."""
 
-    def __init__(out self, pool: Pool, connection: Connection):
+    def __init__(out self, pool: DatabasePool, connection: DatabaseConnection):
         """Creates the state of a transaction that was begun.
 
         Args:
@@ -176,7 +175,8 @@ struct Transaction(ImplicitlyCopyable):
         return executed(self._run(sql, encoded^))
 
     def savepoint(self) -> SavepointScope:
-        """Runs a `with` block whose changes are undone if an error leaves it.
+        """Returns a savepoint for a `with` block: an error that leaves the block
+        undoes its changes.
 
         Returns:
             The context manager: `with tx.savepoint(): …`.
@@ -206,7 +206,7 @@ struct Transaction(ImplicitlyCopyable):
         return run_statement(self._state[].pool, connection, sql, parameters^)
 
     def _end(self):
-        # Whatever is in flight or open is rolled back.
+        # An open transaction is rolled back.
         var connection = self._state[].connection
         self._state[].connection = None
         if connection:
@@ -218,13 +218,13 @@ struct Transaction(ImplicitlyCopyable):
 struct TransactionScope(Movable):
     """Begins a transaction and ends it; see `Database.transaction`."""
 
-    var _pool: Pool
+    var _pool: DatabasePool
     var _isolation: IsolationLevel
     var _read_only: Bool
     var _transaction: Optional[Transaction]
 
     def __init__(
-        out self, pool: Pool, isolation: IsolationLevel, read_only: Bool
+        out self, pool: DatabasePool, isolation: IsolationLevel, read_only: Bool
     ):
         """Creates the scope of a transaction that was not begun.
 
@@ -310,7 +310,7 @@ struct TransactionScope(Movable):
             e: The error that leaves the block.
 
         Returns:
-            False: the error goes on.
+            False, so that the error leaves the block.
         """
         self._transaction.value()._end()
         return False
@@ -371,7 +371,7 @@ struct SavepointScope(Movable):
             e: The error that leaves the block.
 
         Returns:
-            False: the error goes on.
+            False, so that the error leaves the block.
         """
         var connection = self._transaction._state[].connection
         if connection:

@@ -3,7 +3,7 @@
 from flare.core import OctetPointer
 
 
-struct TextTable(Copyable, Movable):
+struct CStringTable(Copyable, Movable):
     """Texts of C in one block: each ends with NUL."""
 
     var octets: List[UInt8]

@@ -1,0 +1,10 @@
+"""Defines the reports of a connection to its pool."""
+
+
+struct Outcome:
+    """The reports of a connection to its pool."""
+
+    comptime HAS_ROOM = 0
+    """Further statements may be sent."""
+    comptime RETRY = 1
+    """The entry should be sent once more."""
