@@ -418,12 +418,7 @@ def check_terminated(url: String) raises:
     # Idle: the next statement finds another connection.
     for _ in range(20):
         var pid = db[].query_one[Int]("SELECT pg_backend_pid()")
-        assert_true(
-            killer.query_one[Bool](
-                "SELECT pg_terminate_backend($1)", Int32(pid)
-            )
-        )
-        sleep(20)
+        terminate(killer, pid)
         assert_true(db[].query_one[Int]("SELECT pg_backend_pid()") != pid)
     # Busy, with neighbours: each gets exactly one answer.
     var pid = db[].query_one[Int]("SELECT pg_backend_pid()")
@@ -437,26 +432,30 @@ def check_terminated(url: String) raises:
 
         handles.append(spawn(ask))
     sleep(50)
-    _ = killer.query_one[Bool]("SELECT pg_terminate_backend($1)", Int32(pid))
+    terminate(killer, pid)
     while len(handles) > 0:
         assert_equal(handles.pop().join(), "connection_lost")
     # In a transaction, and before COMMIT.
     with assert_raises(contains="postgres.connection_lost"):
         with db[].transaction() as tx:
             pid = tx.query_one[Int]("SELECT pg_backend_pid()")
-            _ = killer.query_one[Bool](
-                "SELECT pg_terminate_backend($1)", Int32(pid)
-            )
-            sleep(20)
+            terminate(killer, pid)
             _ = tx.query_one[Int]("SELECT 1")
     with assert_raises(contains="postgres.co"):
         with db[].transaction() as tx:
             pid = tx.query_one[Int]("SELECT pg_backend_pid()")
-            _ = killer.query_one[Bool](
-                "SELECT pg_terminate_backend($1)", Int32(pid)
-            )
-            sleep(20)
+            terminate(killer, pid)
     assert_equal(db[].query_one[Int]("SELECT 1"), 1)
+
+
+def terminate(killer: Database, pid: Int) raises:
+    # The server waits for the end; then its news are on the way.
+    assert_true(
+        killer.query_one[Bool](
+            "SELECT pg_terminate_backend($1, 4000)", Int32(pid)
+        )
+    )
+    sleep(50)
 
 
 def check_plans(url: String) raises:

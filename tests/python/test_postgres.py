@@ -29,6 +29,8 @@ CASES = (
     "plans",
 )
 SECONDS_MAX = 120
+# Each of a thousand cuts costs a connection and a pause.
+CUTS_SECONDS_MAX = 500
 # More than the octets of a conversation in each direction.
 ANSWER_OCTETS = 900
 REQUEST_OCTETS = 1_100
@@ -95,8 +97,8 @@ class PostgresTest(unittest.TestCase):
             **options,
         )
 
-    def finish(self, process):
-        output, _ = process.communicate(timeout=SECONDS_MAX)
+    def finish(self, process, seconds_max=SECONDS_MAX):
+        output, _ = process.communicate(timeout=seconds_max)
         self.assertEqual(process.returncode, 0, output)
         return output
 
@@ -225,7 +227,8 @@ class FaultTest(PostgresTest):
         CLUSTER.psql("CREATE TABLE cuts (run int8, n int8)", self.database)
         cutter = Cutter(CLUSTER.port, cuts_answers)
         self.addCleanup(cutter.close)
-        output = self.run_case("cut", self.url(port=cutter.port), octets)
+        process = self.start("cut", self.url(port=cutter.port), octets)
+        output = self.finish(process, CUTS_SECONDS_MAX)
         self.assertGreater(int(output), 50, "statements were lost")
         self.assertGreater(cutter.cuts, octets // 2)
         self.assertLess(cutter.cuts, octets, "the conversation is shorter")
