@@ -143,6 +143,10 @@ command -v systemd-analyze >/dev/null 2>&1 || missing="$missing systemd"
 command -v node >/dev/null 2>&1 || missing="$missing nodejs"
 command -v go >/dev/null 2>&1 || missing="$missing golang-go"
 command -v gdb >/dev/null 2>&1 || missing="$missing gdb"
+# Its programs are not on the path of anybody.
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ||
+    missing="$missing postgresql"
+has_library libpq.so.5 || missing="$missing libpq5"
 profiler=linux-perf
 grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null && profiler=linux-tools-generic
 command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
