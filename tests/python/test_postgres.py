@@ -32,7 +32,7 @@ SECONDS_MAX = 120
 # Each of a thousand cuts costs a connection and a pause.
 CUTS_SECONDS_MAX = 500
 # More than the octets of a conversation in each direction.
-ANSWER_OCTETS = 900
+ANSWER_OCTETS = 1_600
 REQUEST_OCTETS = 1_100
 # All that the library would read, and that would change the connection.
 HOSTILE = {
