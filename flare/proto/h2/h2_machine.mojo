@@ -324,13 +324,16 @@ struct H2Machine(TrivialRegisterPassable):
         queue_content(self.state, slot, octets)
 
     @always_inline
-    def next_turn(self) -> SendTurn:
+    def next_turn(self, room: Int) -> SendTurn:
         """Returns the stream that sends next (RFC 9218 section 10).
+
+        Args:
+            room: The longest frame for which there is room, over 9 octets.
 
         Returns:
             The stream, and the length of its next frame.
         """
-        return next_turn(self.state)
+        return next_turn(self.state, room)
 
     def send_data(
         self,

@@ -3,7 +3,12 @@
 from flare.core import Buffer, PointerTo
 
 from .flow_control import may_send, reschedule
-from .frame import H2Flag, H2FrameType, append_frame_header
+from .frame import (
+    FRAME_HEADER_OCTETS,
+    H2Flag,
+    H2FrameType,
+    append_frame_header,
+)
 from .h2_error import H2Error
 from .h2_state import H2State
 from .stream_state import H2StreamState
@@ -25,11 +30,12 @@ struct SendTurn(TrivialRegisterPassable):
 
 
 @always_inline
-def next_turn(state: PointerTo[H2State]) -> SendTurn:
+def next_turn(state: PointerTo[H2State], room: Int) -> SendTurn:
     """Returns the stream that sends next.
 
     Args:
         state: The connection.
+        room: The longest frame for which there is room, over 9 octets.
 
     Returns:
         The stream.
@@ -45,6 +51,7 @@ def next_turn(state: PointerTo[H2State]) -> SendTurn:
         min(stream.queued_octets, Int(stream.send_window)),
         min(s.window.send, min(DATA_OCTETS_MAX, s.peer.frame_octets_max)),
     )
+    octets = min(octets, room - FRAME_HEADER_OCTETS)
     return SendTurn(slot, octets)
 
 

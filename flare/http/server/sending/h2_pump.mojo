@@ -15,11 +15,11 @@ from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
 from .h2_responses import drop_unsent, forget_h2, h2_machine, side_of
 
-# While as much is in the output, no more content is added, because more urgent
-# content may come. The rest of the buffer is for heads of further responses.
+# Up to so much, content is added to the output: more urgent content may come.
+# The rest of a buffer of the pool is for heads of further responses.
 comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 12 * 1024
-# A frame's header.
-comptime _AROUND_FRAME_OCTETS = 16
+# A shorter rest is not worth a frame.
+comptime _FRAME_OCTETS_MIN = 1024
 
 
 @always_inline
@@ -37,12 +37,15 @@ def pump(c: PointerTo[ConnectionState]):
 @no_inline
 def _pump(c: PointerTo[ConnectionState]):
     var machine = h2_machine(c)
-    while len(c[].outbox.output) < _PUMPED_OCTETS:
-        var turn = machine.next_turn()
+    while True:
+        var room = _PUMPED_OCTETS - len(c[].outbox.output)
+        if room < _FRAME_OCTETS_MIN:
+            break
+        var turn = machine.next_turn(room)
         if turn.slot == NO_SLOT:
             break
         var output = output_of(c)
-        make_room(c, turn.octets + _AROUND_FRAME_OCTETS)
+        make_room(c, turn.octets)
         ref unsent = side_of(c, turn.slot).unsent.unsafe_value()[]
         if unsent.awaits_window:
             _end_wait(c, turn.slot, turn.octets)
