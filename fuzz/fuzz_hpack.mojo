@@ -180,7 +180,7 @@ def _append_string(
 ):
     if is_coded:
         append_integer(0x80, 7, huffman_octets(Span(text)), into)
-        append_huffman(Span(text), into)
+        append_huffman(Span(text), huffman_octets(Span(text)), into)
         return
     append_integer(0, 7, len(text), into)
     into[].append(Span(text))

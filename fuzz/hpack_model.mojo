@@ -187,7 +187,7 @@ struct HpackModel(Movable):
             # Eight codes of as many bits end at an octet.
             var eight = List[UInt8](length=8, fill=UInt8(symbol))
             into[].clear()
-            append_huffman(Span(eight), into)
+            append_huffman(Span(eight), huffman_octets(Span(eight)), into)
             var bits = huffman_octets(Span(eight))
             var code = 0
             for octet in into[].span()[: (bits + 7) // 8]:

@@ -356,10 +356,29 @@ def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     var n = len(a)
     if n != len(b):
         return False
-    for i in range(n):
-        if lower_octet(a.unsafe_get(i)) != lower_octet(b.unsafe_get(i)):
-            return False
-    return True
+    var p = a.unsafe_ptr()
+    var q = b.unsafe_ptr()
+    if n >= 16:
+        var i = 0
+        while i + 16 < n:
+            if not _is_same_word[16](p, q, i):
+                return False
+            i += 16
+        # The last vector overlaps the one before it: no scalar tail.
+        return _is_same_word[16](p, q, n - 16)
+    comptime for w in [8, 4, 2]:
+        if n >= w:
+            return _is_same_word[w](p, q, 0) and _is_same_word[w](p, q, n - w)
+    return n == 0 or lower_octet(p[]) == lower_octet(q[])
+
+
+@always_inline
+def _is_same_word[
+    w: Int
+](p: Pointer[UInt8, _], q: Pointer[UInt8, _], at: Int) -> Bool:
+    return _lower(p.unsafe_load[width=w](at)) == _lower(
+        q.unsafe_load[width=w](at)
+    )
 
 
 @always_inline

@@ -134,7 +134,9 @@ struct FieldName:
     """`X-Request-ID` (a convention of proxies and logs)."""
     comptime ALT_SVC: UInt8 = 61
     """`Alt-Svc` (RFC 7838 section 3)."""
-    comptime COUNT = 62
+    comptime PRIORITY: UInt8 = 62
+    """`Priority` (RFC 9218 section 5)."""
+    comptime COUNT = 63
     """One more than the largest number; at most 64, so that a set fits a word.
     """
 
@@ -229,5 +231,6 @@ comptime FIELD_NAMES: Array[StaticString, FieldName.COUNT] = [
     "X-Forwarded-Proto",
     "X-Request-ID",
     "Alt-Svc",
+    "Priority",
 ]
 """The names of the registry, each at its id."""

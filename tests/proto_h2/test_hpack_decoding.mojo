@@ -7,6 +7,7 @@ from flare.message import FieldName
 from flare.proto.h2.hpack import (
     HpackDecoder,
     append_huffman,
+    huffman_octets,
     append_size_update,
     huffman_octets,
 )
@@ -185,7 +186,7 @@ def _append_string(
     var into = heap_create(Buffer())
     if is_coded:
         append_integer(0x80, 7, huffman_octets(text.as_bytes()), into)
-        append_huffman(text.as_bytes(), into)
+        append_huffman(text.as_bytes(), huffman_octets(text.as_bytes()), into)
     else:
         append_integer(0, 7, text.byte_length(), into)
         into[].append(text.as_bytes())

@@ -21,7 +21,6 @@ from ..conditions import (
     evaluate_conditions,
 )
 from ..encoding.coding import ContentCoding
-from ..encoding.accept_encoding import AcceptEncoding
 from ..range_parts import RangeParts
 from ..ranges import (
     ByteRange,
@@ -46,11 +45,12 @@ comptime _TRIES = 3
 
 
 @always_inline
-def choose_form(req: Request, file: ServedFile) -> Int:
+def choose_form(folder: ServedFolder, req: Request, file: ServedFile) -> Int:
     """Returns which form of a file a client is to get (RFC 9110 section
     12.5.3).
 
     Args:
+        folder: The folder.
         req: The request.
         file: The file.
 
@@ -60,12 +60,14 @@ def choose_form(req: Request, file: ServedFile) -> Int:
     """
     if len(file.state[].forms) == 1:
         return 0
-    return _choose_coded(req, file)
+    return _choose_coded(folder, req, file)
 
 
 @no_inline
-def _choose_coded(req: Request, file: ServedFile) -> Int:
-    var coding = file.state[].siblings.choose(AcceptEncoding.of(req.headers))
+def _choose_coded(folder: ServedFolder, req: Request, file: ServedFile) -> Int:
+    var coding = file.state[].siblings.choose(
+        folder.accepted_codings(req.headers)
+    )
     ref forms = file.state[].forms
     for i in range(1, len(forms)):
         if forms[i].coding == coding:
@@ -116,7 +118,7 @@ def _answer(
         if not found.file:
             return answer_problem(found.problem)
         current = found.file.value()
-        index = choose_form(req, current)
+        index = choose_form(folder, req, current)
     return service_unavailable()
 
 

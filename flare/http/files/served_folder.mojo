@@ -8,6 +8,7 @@ from flare.runtime.current import current_reactor
 from flare.runtime.fiber import Fiber, remove_fiber
 from flare.runtime.private_loop import turns_only_to_wait
 from flare.runtime.wait import waiting_fiber
+from flare.message import FieldSection
 from flare.net import NetError
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import EAGAIN, EISDIR, ENOENT
@@ -15,6 +16,8 @@ from flare.sys.folder import FileStatus
 from flare.sys.random import fill_random
 
 from ..body import SEALED_COPY_OCTETS_MAX
+from ..encoding.accept_encoding import AcceptEncoding
+from ..encoding.latest_accept_encoding import LatestAcceptEncoding
 from ..server.records.statistics import count
 from .file_counters import FileCounters
 from .file_index import LONG_AGO_MS, FileIndex
@@ -130,6 +133,7 @@ struct _FolderState(Movable):
     # The files that helper threads read now.
     var loads: List[PointerTo[_Load]]
     var counters: FileCounters
+    var accepted: LatestAcceptEncoding
 
     def __init__(
         out self,
@@ -149,6 +153,7 @@ struct _FolderState(Movable):
         self.options = options.copy()
         self.loads = List[PointerTo[_Load]]()
         self.counters = FileCounters()
+        self.accepted = LatestAcceptEncoding()
         self.store.add_worker(self.counters)
 
 
@@ -240,6 +245,19 @@ struct ServedFolder(TrivialRegisterPassable):
             A view that lives as long as the folder.
         """
         return self._state[].counters
+
+    def accepted_codings(
+        self, fields: FieldSection
+    ) -> ref[MutUntrackedOrigin] AcceptEncoding:
+        """Reads the Accept-Encoding lines of a request.
+
+        Args:
+            fields: The header section.
+
+        Returns:
+            The preferences, valid until the next call.
+        """
+        return self._state[].accepted.of(fields)
 
     def open_files_max(self) -> Int:
         """Returns how many files may be sent from the disk at a time.

@@ -136,7 +136,9 @@ struct StaticFiles(Handler):
         var found = self._folder.find(_file_path(req))
         if found.file:
             ref file = found.file.unsafe_value()
-            return answer_file(self._folder, req, file, choose_form(req, file))
+            return answer_file(
+                self._folder, req, file, choose_form(self._folder, req, file)
+            )
         return self._answer_without_file(req, found^)
 
     def respond(
@@ -172,7 +174,7 @@ struct StaticFiles(Handler):
             )
         ref file = found.file.unsafe_value()
         var response = answer_file(
-            self._folder, req, file, choose_form(req, file)
+            self._folder, req, file, choose_form(self._folder, req, file)
         )
         var has_content = Status.OK <= response.status < Status.MULTIPLE_CHOICES
         if download_name and has_content:
@@ -209,7 +211,7 @@ struct StaticFiles(Handler):
         if found.file:
             ref file = found.file.value()
             response = answer_file(
-                self._folder, req, file, choose_form(req, file)
+                self._folder, req, file, choose_form(self._folder, req, file)
             )
         else:
             response = answer_problem(found.problem)

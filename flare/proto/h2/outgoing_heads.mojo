@@ -207,6 +207,8 @@ def _states_length(fields: HeaderMap) -> Bool:
 def _prioritize(state: PointerTo[H2State], slot: Int, fields: HeaderMap):
     """Applies a Priority field of the response, which comes before that of the
     request (RFC 9218 section 8)."""
+    if not fields.has_known(FieldName.PRIORITY):
+        return
     for value in fields.values("priority"):
         ref turn = state[].streams[slot].turn
         set_priority(

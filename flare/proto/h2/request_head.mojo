@@ -189,7 +189,7 @@ struct RequestHeadReader(Movable):
             h.expects_continue = h.known & FieldName.bit(
                 FieldName.EXPECT
             ) == 0 and equals_lower(field.value, "100-continue".as_bytes())
-        elif field.known == FieldName.UNKNOWN and _is(field.name, "priority"):
+        elif field.known == FieldName.PRIORITY:
             self.priority = parse_priority(field.value, self.priority)
         h.known |= FieldName.bit(field.known)
         self._append_line(field.name, field.value)

@@ -1,6 +1,6 @@
 """Turns responses of handlers into frames of HTTP/2."""
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import Buffer, PointerTo
 from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import FieldName, HeaderMap, Status
@@ -143,10 +143,10 @@ def write_h2(x: Exchange, var response: Response) raises -> Sent:
         output,
     )
     if sent.content_octets > 0 and machine.may_send(slot):
-        var unsent = UnsentContent(
-            worker_of(c)[].config.write_timeout_ms, response^.into_body()
-        )
-        _keep(c, slot, unsent^)
+        ref unsent = _take_unsent(c, slot)
+        unsent.body = response^.into_body()
+        unsent.is_last = True
+        c[].h2.unsafe_value()[].unsent_octets += unsent.body_octets()
         machine.queue(slot, sent.content_octets)
     return sent
 
@@ -274,7 +274,7 @@ def gathered_of(x: Exchange) -> PointerTo[Buffer]:
     var c = connection_of(x)
     var slot = x[].stream_slot
     if not side_of(c, slot).unsent:
-        _keep(c, slot, UnsentContent(worker_of(c)[].config.write_timeout_ms))
+        _ = _take_unsent(c, slot)
     return Pointer(
         to=side_of(c, slot).unsent.unsafe_value()[].gathered
     ).unsafe_origin_cast[MutUntrackedOrigin]()
@@ -353,11 +353,14 @@ def forget_h2(c: PointerTo[ConnectionState], slot: Int):
     h2_machine(c).forget(slot, output_of(c))
 
 
-def _keep(c: PointerTo[ConnectionState], slot: Int, var unsent: UnsentContent):
-    ref h2 = c[].h2.unsafe_value()[]
-    h2.unsent_count += 1
-    h2.unsent_octets += unsent.body_octets()
-    side_of(c, slot).unsent = heap_create(unsent^)
+def _take_unsent(
+    c: PointerTo[ConnectionState], slot: Int
+) -> ref[MutUntrackedOrigin] UnsentContent:
+    var w = worker_of(c)
+    var unsent = w[].outputs.unsent.take(w[].config.write_timeout_ms)
+    c[].h2.unsafe_value()[].unsent_count += 1
+    side_of(c, slot).unsent = unsent
+    return unsent[]
 
 
 @always_inline
@@ -379,5 +382,5 @@ def _drop(c: PointerTo[ConnectionState], slot: Int):
     ref h2 = c[].h2.unsafe_value()[]
     h2.unsent_count -= 1
     h2.unsent_octets -= unsent[].body_octets()
-    heap_destroy(unsent)
+    worker_of(c)[].outputs.unsent.give(unsent)
     worker_of(c)[].trimming.has_freed = True

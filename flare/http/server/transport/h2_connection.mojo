@@ -41,7 +41,7 @@ struct UnsentContent(Movable):
     """Whether the content waits for a window of the client."""
 
     def __init__(out self, timeout_ms: Int):
-        """Creates the content of a response that is written piece by piece.
+        """Creates a content without octets, to which more may be added.
 
         Args:
             timeout_ms: How long the client may close its window.
@@ -53,17 +53,6 @@ struct UnsentContent(Movable):
         self.trailers = HeaderMap()
         self.budget = RateBudget(timeout_ms)
         self.awaits_window = False
-
-    def __init__(out self, timeout_ms: Int, var body: Body):
-        """Creates the content of a response that is known as a whole.
-
-        Args:
-            timeout_ms: How long the client may close its window.
-            body: The content.
-        """
-        self = Self(timeout_ms)
-        self.body = body^
-        self.is_last = True
 
     def owned_octets(self) -> Int:
         """Returns how much memory it holds.

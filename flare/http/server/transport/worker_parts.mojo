@@ -11,6 +11,7 @@ from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 
 from ..listening.protocols import HttpProtocols
+from .unsent_pool import UnsentPool
 
 comptime OUTPUT_OCTETS = 16384
 """The size that output buffers begin with."""
@@ -111,6 +112,8 @@ struct OutputPools(Movable):
     var large: BufferPool
     """Buffers of 64 KiB for buffers that have grown, if those for large reads
     are in use."""
+    var unsent: UnsentPool
+    """Contents of HTTP/2 that wait for their turn."""
     var lent: Int
     """Output buffers in use."""
 
@@ -118,6 +121,7 @@ struct OutputPools(Movable):
         """Creates empty pools."""
         self.usual = BufferPool.create(OUTPUT_OCTETS, _OUTPUTS_MAX)
         self.large = BufferPool.create(LARGE_BUFFER_OCTETS, _LARGE_OUTPUTS_MAX)
+        self.unsent = UnsentPool()
         self.lent = 0
 
 

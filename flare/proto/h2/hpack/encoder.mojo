@@ -25,7 +25,7 @@ from .integer import append_integer
 from .static_table import STATIC_COUNT, static_known, static_name
 from .writing import append_size_update, append_string
 
-comptime _PLACES = 32
+comptime _PLACES = 64
 # A longer value hardly comes twice, and would push many lines out.
 comptime _VALUE_OCTETS_MAX = 256
 comptime _INDEXED: UInt8 = 0x80
@@ -47,6 +47,20 @@ comptime _SECRETS = (
     | FieldName.bit(FieldName.COOKIE)
     | FieldName.bit(FieldName.PROXY_AUTHORIZATION)
     | FieldName.bit(FieldName.SET_COOKIE)
+)
+
+
+# Values that hardly come twice. As entries they would push others out.
+comptime _DISTINCT = (
+    FieldName.bit(FieldName.AGE)
+    | FieldName.bit(FieldName.CONTENT_RANGE)
+    | FieldName.bit(FieldName.ETAG)
+    | FieldName.bit(FieldName.IF_MATCH)
+    | FieldName.bit(FieldName.IF_MODIFIED_SINCE)
+    | FieldName.bit(FieldName.IF_NONE_MATCH)
+    | FieldName.bit(FieldName.LOCATION)
+    | FieldName.bit(FieldName.RANGE)
+    | FieldName.bit(FieldName.X_REQUEST_ID)
 )
 
 
@@ -241,8 +255,10 @@ struct HpackEncoder(TrivialRegisterPassable):
             known: The number of the name.
             into: The destination.
         """
-        if (_SECRETS >> UInt64(known & 63)) & 1 == 1:
-            return _append(_NEVER, _Name(known), name, value, into)
+        var own = FieldName.bit(known)
+        if (_SECRETS | _DISTINCT) & own != 0:
+            var pattern = _NEVER if _SECRETS & own != 0 else _PLAIN
+            return _append(pattern, _Name(known), name, value, into)
         self._append_useful(_Name(known), name, value, into)
 
     def _append_named(
@@ -271,7 +287,7 @@ struct HpackEncoder(TrivialRegisterPassable):
         if len(s.seen) == 0:
             s.seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
         var hash = _hash_of(name, value, known)
-        ref seen = s.seen.unsafe_get(Int(hash >> 27))
+        ref seen = s.seen.unsafe_get(Int(hash >> 26))
         if seen.hash != hash:
             seen = _Seen(hash, 0)
             return _append(_PLAIN, id, name, value, into)

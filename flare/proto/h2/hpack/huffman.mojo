@@ -8,7 +8,7 @@ and shorter codes precede longer ones. So all tables follow from the lengths.
 from std.bit import byte_swap
 from std.builtin.globals import global_constant
 
-from flare.core import Buffer, PointerTo
+from flare.core import Buffer, OctetPointer, PointerTo
 
 # The lengths of the codes of the 256 octets and of EOS: `a` stands for 5 bits, and
 # `z` for 30.
@@ -155,28 +155,42 @@ def huffman_octets(text: Span[UInt8, _]) -> Int:
     return (bits + 7) // 8
 
 
-def append_huffman(text: Span[UInt8, _], into: PointerTo[Buffer]):
+def append_huffman(
+    text: Span[UInt8, _], coded_octets: Int, into: PointerTo[Buffer]
+):
     """Writes a string in the code, filled up with ones.
 
     Args:
         text: The octets.
+        coded_octets: The result of `huffman_octets`.
         into: The destination.
     """
+    # Four octets are written at a time.
+    var target = into[].reserve(coded_octets + 3)
     var bits: UInt64 = 0
     var held = 0
+    var at = 0
     for octet in text:
         var length = Int(global_constant[_LENGTHS]().unsafe_get(Int(octet)))
         var code = global_constant[_CODES]().unsafe_get(Int(octet))
         bits = bits << UInt64(length) | UInt64(code)
         held += length
-        while held >= 8:
-            held -= 8
-            into[].append_octet(UInt8(bits >> UInt64(held) & 255))
+        if held >= 32:
+            held -= 32
+            _store(bits >> UInt64(held), target, at)
+            at += 4
     if held > 0:
-        var filled = bits << UInt64(8 - held) | (
-            (UInt64(1) << UInt64(8 - held)) - 1
-        )
-        into[].append_octet(UInt8(filled & 255))
+        var ones = (UInt64(1) << UInt64(32 - held)) - 1
+        _store(bits << UInt64(32 - held) | ones, target, at)
+    into[].advance(coded_octets)
+
+
+@always_inline
+def _store(bits: UInt64, target: OctetPointer, at: Int):
+    """Writes the lower 32 bits, the first octet from the top."""
+    target.unsafe_offset(at).unsafe_bitcast[UInt32]().unsafe_store[alignment=1](
+        byte_swap(UInt32(bits & 0xFFFF_FFFF))
+    )
 
 
 @no_inline

@@ -91,7 +91,7 @@ def append_string(text: Span[UInt8, _], into: PointerTo[Buffer]):
         var coded_octets = huffman_octets(text)
         if coded_octets < len(text):
             append_integer(0x80, 7, coded_octets, into)
-            append_huffman(text, into)
+            append_huffman(text, coded_octets, into)
             return
     append_integer(0, 7, len(text), into)
     into[].append(text)
