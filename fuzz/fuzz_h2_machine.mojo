@@ -234,7 +234,7 @@ struct _Owner(Movable):
 
     def _pump(mut self) raises:
         while True:
-            var turn = self._machine().next_turn()
+            var turn = self._machine().next_turn(16_384)
             if turn.slot == NO_SLOT:
                 return
             var i = self._find(turn.slot)

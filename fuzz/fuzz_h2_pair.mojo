@@ -301,7 +301,10 @@ struct _Pair(Movable):
     def _pump(mut self, mut random: Random) raises:
         var machine = self.server.machine()
         for _ in range(random.below(8)):
-            var turn = machine.next_turn()
+            var room = 10 + random.below(20_000)
+            var turn = machine.next_turn(room)
+            if turn.octets > room - 9:
+                raise Error("a frame is longer than the room for it")
             if turn.slot == NO_SLOT:
                 return
             var left = self.server.state[].streams[turn.slot].queued_octets

@@ -8,6 +8,7 @@ from flare.http.encoding import (
     accept_encoding_of,
     decodable_codings,
 )
+from flare.http.encoding.latest_accept_encoding import LatestAcceptEncoding
 from flare.message import HeaderMap
 
 
@@ -115,6 +116,29 @@ def test_a_client_names_what_it_can_decode() raises:
     for coding in codings:
         assert_equal(accepted.weight(coding), 1000)
     assert_equal(accept_encoding_of(List[ContentCoding]()), "identity")
+
+
+def test_the_latest_value_is_remembered_and_no_other() raises:
+    var latest = LatestAcceptEncoding()
+    var long = String("gzip;q=0.7") + ", x" * 100
+    for value in ["gzip", "gzip", "", "", "br;q=0.5, gzip", long, long, "gzip"]:
+        _check(latest, [String(value)])
+        _check(latest, [String(value), "br"])
+        _check(latest, [String(value)])
+        _check(latest, [])
+
+
+def _check(mut latest: LatestAcceptEncoding, values: List[String]) raises:
+    var fields = HeaderMap()
+    fields.append("Host", "localhost")
+    for value in values:
+        fields.append("Accept-Encoding", value)
+    var wanted = AcceptEncoding.of(fields.view())
+    ref found = latest.of(fields.view())
+    assert_equal(found.is_present, wanted.is_present)
+    for number in range(ContentCoding.COUNT):
+        var coding = ContentCoding(number)
+        assert_equal(found.weight(coding), wanted.weight(coding))
 
 
 def _chosen(value: String) -> String:

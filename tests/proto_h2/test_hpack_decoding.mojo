@@ -7,7 +7,6 @@ from flare.message import FieldName
 from flare.proto.h2.hpack import (
     HpackDecoder,
     append_huffman,
-    huffman_octets,
     append_size_update,
     huffman_octets,
 )

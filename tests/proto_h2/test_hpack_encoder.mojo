@@ -87,6 +87,19 @@ def test_secrets_are_never_inserted() raises:
         )
 
 
+def test_values_that_hardly_come_twice_push_nothing_out() raises:
+    var pair = _Pair()
+    for _ in range(2):
+        _ = pair.send("Vary: Accept-Encoding")
+    for i in range(100):
+        # Twice, as when a page is loaded again.
+        for _ in range(2):
+            _ = pair.send(
+                String('ETag: "', 1_000_000_007 * (i + 1), '"|Location: /', i)
+            )
+    assert_equal(pair.send("Vary: Accept-Encoding"), 1)
+
+
 def test_lines_push_others_out() raises:
     var pair = _Pair()
     # Many more than fit, each three times; the encoder must know which are

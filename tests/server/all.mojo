@@ -26,6 +26,7 @@ from tests.server import (
     test_streams,
     test_trimming,
     test_turn_end,
+    test_unsent_pool,
     test_upgraded_octets,
     test_stubborn,
     test_worker_questions,
@@ -57,6 +58,7 @@ def main() raises:
     _run[test_streams.TESTS](failures)
     _run[test_trimming.TESTS](failures)
     _run[test_turn_end.TESTS](failures)
+    _run[test_unsent_pool.TESTS](failures)
     _run[test_upgraded_octets.TESTS](failures)
     _run[test_stubborn.TESTS](failures)
     _run[test_worker_questions.TESTS](failures)

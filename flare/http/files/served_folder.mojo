@@ -24,6 +24,7 @@ from .file_index import LONG_AGO_MS, FileIndex
 from .file_path import PathKind, read_file_path
 from .file_reading import FileReader, sibling_path
 from .file_store import FileStore
+from .found_file import FoundFile
 from .options import FileOptions
 from .root_folder import RootFolder, names_nothing
 from .served_file import ServedFile
@@ -33,60 +34,6 @@ comptime _SLASH: UInt8 = 47
 # Looking at all entries of an index costs time.
 comptime _SWEEP_PAUSE_MS = 100
 comptime _TRIES = 3
-
-
-struct FoundFile(Movable):
-    """The result of a search."""
-
-    var file: Optional[ServedFile]
-    """The file, if there is one."""
-    var problem: Int
-    """Otherwise the negated errno: `-EISDIR` for a folder that was asked for
-    without `/` at the end, and that has an index file."""
-    var was_kept: Bool
-    """Whether the file was in the store, and is still the same."""
-    var checked_ms: Optional[Int]
-    """When a helper thread began to read the file, if one did."""
-
-    def __init__(out self, file: ServedFile, *, was_kept: Bool = False):
-        """Creates the result of a search that was successful.
-
-        Args:
-            file: The file.
-            was_kept: Whether the file was in the store.
-        """
-        self.file = file
-        self.problem = 0
-        self.was_kept = was_kept
-        self.checked_ms = None
-
-    def __init__(out self, *, problem: Int):
-        """Creates the result of a search without success.
-
-        Args:
-            problem: The negated errno.
-        """
-        self.file = None
-        self.problem = problem
-        self.was_kept = False
-        self.checked_ms = None
-
-    def is_folder(self) -> Bool:
-        """Returns whether the path leads to a folder that has an index file,
-        and lacks the `/` at its end.
-
-        Returns:
-            True if the client is to be redirected.
-        """
-        return self.problem == -EISDIR
-
-    def is_missing(self) -> Bool:
-        """Returns whether there is no such file.
-
-        Returns:
-            True for 404.
-        """
-        return names_nothing(self.problem)
 
 
 struct _Load(Movable):

@@ -13,10 +13,11 @@ from .attachment import attachment
 from .compressed_forms import FileCompression
 from .file_counters import FileStatistics
 from .file_reading import FileReader
+from .found_file import FoundFile
 from .media_types import MediaTypes
 from .options import FileOptions
 from .rules import CacheRule, FileRules
-from .served_folder import FoundFile, ServedFolder
+from .served_folder import ServedFolder
 
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46
