@@ -89,13 +89,14 @@ def write_plain_h2(x: Exchange, response: Response) -> Bool:
     """
     var c = connection_of(x)
     var output = output_of(c)
-    if len(output[]) + len(response.body) > _AT_ONCE_OCTETS:
+    var octets = response.body.octets()
+    if len(output[]) + len(octets) > _AT_ONCE_OCTETS:
         return False
-    make_room(c, _HEAD_OCTETS + len(response.body))
+    make_room(c, _HEAD_OCTETS + len(octets))
     return h2_machine(c).send_plain_response(
-        _start(x, response.status, len(response.body)),
+        _start(x, response.status, len(octets)),
         response.headers,
-        response.body.octets(),
+        octets,
         output,
     )
 

@@ -9,7 +9,7 @@ from .huffman import append_huffman, huffman_octets
 from .integer import append_integer
 
 # Shorter strings gain too little for the time.
-comptime _HUFFMAN_OCTETS_MIN = 16
+comptime _HUFFMAN_OCTETS_MIN = 32
 
 
 def append_indexed(index: Int, into: PointerTo[Buffer]):
