@@ -56,7 +56,7 @@ def take_octets(c: SharedConnection, count: Int):
 
 
 def judge_failure(
-    c: SharedConnection, failure: Error, is_cancelled: Bool
+    c: SharedConnection, failure: Error, is_cancelled: Bool, is_late: Bool
 ) raises:
     """Finds out whom the failure of a read concerns.
 
@@ -65,6 +65,7 @@ def judge_failure(
             does not answer.
         failure: The error of the read.
         is_cancelled: Whether the fiber that has read is cancelled.
+        is_late: Whether the deadline of that fiber has passed.
 
     Raises:
         The error, if only the wait of that fiber has ended.
@@ -90,7 +91,10 @@ def judge_failure(
             )
         )
     if not s.liveness.is_question_due(now()):
-        raise Error(failure)
+        if is_late:
+            raise Error(failure)
+        # Another fiber has asked meanwhile.
+        return
     c.ask()
     announce(c)
 

@@ -171,6 +171,7 @@ def _read_once(
     s.reader = fiber
     var count = 0
     var failure = Optional[Error](None)
+    var deadline_ms = min(now() + left_ms, fiber.state[].deadline_ms)
     try:
         count = c.connection.fill(min(left_ms, s.liveness.left_ms(now())))
     except e:
@@ -179,7 +180,9 @@ def _read_once(
     if failure and is_glance and _is_timeout(failure.value()):
         return
     if failure:
-        judge_failure(c, failure.value(), fiber.is_cancelled())
+        judge_failure(
+            c, failure.value(), fiber.is_cancelled(), now() >= deadline_ms
+        )
     else:
         take_octets(c, count)
 
