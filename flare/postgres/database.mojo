@@ -181,7 +181,7 @@ struct Database(Movable):
         *,
         isolation: IsolationLevel = IsolationLevel.DEFAULT,
         read_only: Bool = False,
-    ) -> TransactionScope:
+    ) -> TransactionScope[origin_of(self._pool)]:
         """Runs a `with` block in a transaction, on a connection of its own.
 
         The end of the block commits. An error that leaves the block rolls back.
@@ -193,7 +193,7 @@ struct Database(Movable):
         Returns:
             The context manager: `with db.transaction() as tx: …`.
         """
-        return TransactionScope(self._pool, isolation, read_only)
+        return TransactionScope(Pointer(to=self._pool), isolation, read_only)
 
     def is_healthy(self) -> Bool:
         """Returns whether the last attempt to connect succeeded.

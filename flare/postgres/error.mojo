@@ -220,7 +220,12 @@ struct PostgresError(ImplicitlyCopyable, Writable):
         append_field(text, "column", self.column)
         if self.position > 0:
             append_field(text, "position", String(self.position))
-        if self.kind == Self.CONNECTION_LOST or self.kind == Self.TIMEOUT:
+        var says_sent = self.sent and self.kind != Self.SERVER
+        if (
+            says_sent
+            or self.kind == Self.CONNECTION_LOST
+            or self.kind == Self.TIMEOUT
+        ):
             append_field(text, "sent", "true" if self.sent else "false")
         writer.write(text)
 

@@ -373,6 +373,8 @@ struct DatabasePool(TrivialRegisterPassable):
             return False
         var grant = s.grants.pop(0)
         idle.value().state[].flags.is_owned = True
+        # It may break before the fiber runs, and during the transaction.
+        idle.value().state[].users += 1
         grant[].connection = idle
         grant[].fiber.wake()
         return True

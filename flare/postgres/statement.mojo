@@ -7,7 +7,7 @@ from flare.sys.libpq_result import PgResult
 from flare.sys.pg_parameters import PgParameters
 
 from .connection import DatabaseConnection
-from .entry import Entry, create_entry
+from .entry import Entry, controls_transaction, create_entry
 from .error import PostgresError
 from .options import has_nul
 from .pool import DatabasePool
@@ -62,15 +62,24 @@ def run_statement(
                 )
             )
         )
+    if not connection and controls_transaction(sql):
+        # Other fibers share the connection.
+        raise Error(
+            String(
+                PostgresError(
+                    PostgresError.BAD_PARAMETER,
+                    "use a transaction block",
+                )
+            )
+        )
     var fiber = waiting_fiber("wait")
     if fiber.is_cancelled():
         raise Error(NetError.from_errno("wait", fiber.wait()))
     ref options = pool.state[].target.options
     var reactor = fiber.reactor()
-    var started_ms = reactor.refresh_now_ms()
+    _ = reactor.refresh_now_ms()
     var query_deadline_ms = reactor.deadline_after(options.query_timeout_ms)
     var acquire_deadline_ms = reactor.deadline_after(options.acquire_timeout_ms)
-    _ = started_ms
     var entry = create_entry(sql, parameters^, fiber)
     if connection:
         connection.value().send(entry)
@@ -98,11 +107,10 @@ def run_statement(
         entry.destroy()
         if result == CANCELLED:
             raise Error(NetError.from_errno("wait", CANCELLED))
-        if reactor.now_ms() < min(
-            acquire_deadline_ms, fiber.state[].deadline_ms
+        if (
+            reactor.now_ms() < fiber.state[].deadline_ms
+            or reactor.now_ms() >= acquire_deadline_ms
         ):
-            raise pool.acquire_error()
-        if reactor.now_ms() >= acquire_deadline_ms:
             raise pool.acquire_error()
         raise _timeout(pool, False)
     _abandon(pool, connection, entry)

@@ -215,16 +215,23 @@ struct Transaction(ImplicitlyCopyable):
             self._state[].pool.release()
 
 
-struct TransactionScope(Movable):
-    """Begins a transaction and ends it; see `Database.transaction`."""
+struct TransactionScope[origin: ImmOrigin](Movable):
+    """Begins a transaction and ends it; see `Database.transaction`.
 
-    var _pool: DatabasePool
+    Parameters:
+        origin: The origin of the database, which stays open meanwhile.
+    """
+
+    var _pool: Pointer[DatabasePool, Self.origin]
     var _isolation: IsolationLevel
     var _read_only: Bool
     var _transaction: Optional[Transaction]
 
     def __init__(
-        out self, pool: DatabasePool, isolation: IsolationLevel, read_only: Bool
+        out self,
+        pool: Pointer[DatabasePool, Self.origin],
+        isolation: IsolationLevel,
+        read_only: Bool,
     ):
         """Creates the scope of a transaction that was not begun.
 
@@ -253,12 +260,11 @@ struct TransactionScope(Movable):
             PostgresError: `postgres.acquire_timeout` and others.
         """
         var fiber = waiting_fiber("wait")
-        var connection = self._pool.acquire(fiber)
-        # The connection may break while the transaction refers to it.
-        connection.state[].users += 1
-        self._pool.state[].users += 1
+        var pool = self._pool[]
+        var connection = pool.acquire(fiber)
+        pool.state[].users += 1
         var transaction = Transaction(
-            unsafe_state=ArcPointer(TransactionState(self._pool, connection))
+            unsafe_state=ArcPointer(TransactionState(pool, connection))
         )
         self._transaction = transaction
         try:
@@ -285,7 +291,10 @@ struct TransactionScope(Movable):
             transaction._end()
             raise Error(String(PostgresError(PostgresError.ROLLED_BACK)))
         try:
-            _ = transaction._run_any("COMMIT", PgParameters())
+            var answer = transaction._run_any("COMMIT", PgParameters())
+            if answer.result.command() != "COMMIT":
+                # A statement failed after its deadline.
+                raise Error(String(PostgresError(PostgresError.ROLLED_BACK)))
         except e:
             transaction._end()
             var error = PostgresError.of(e)

@@ -16,6 +16,7 @@ comptime _FUNCTIONS: List[StaticString] = [
     "PQbackendPID",
     "PQcancel",
     "PQclear",
+    "PQcmdStatus",
     "PQcmdTuples",
     "PQconnectPoll",
     "PQconnectStartParams",

@@ -140,6 +140,18 @@ struct PgResult(TrivialRegisterPassable):
             length=self._cell["PQgetlength"](row, column),
         )
 
+    def command(self) -> String:
+        """Returns which command the server has completed.
+
+        Returns:
+            Its tag, such as `COMMIT` or `INSERT 0 1`.
+        """
+        return text_at(
+            self.library[].functions.function["PQcmdStatus", TextFunction]()(
+                self.result
+            )
+        )
+
     def affected(self) -> String:
         """Returns the number of rows that a command has changed or returned.
 

@@ -44,7 +44,9 @@ def test_every_kind_survives_the_text() raises:
 
 
 def test_whether_it_was_sent_survives_the_text() raises:
-    for kind in [PostgresError.CONNECTION_LOST, PostgresError.TIMEOUT]:
+    for kind in range(
+        PostgresError.CONNECTION_LOST, PostgresError.ROLLED_BACK + 1
+    ):
         for sent in [True, False]:
             var error = PostgresError(kind, "x", sent=sent)
             var read = PostgresError.of(Error(String(error))).value()

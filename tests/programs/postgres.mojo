@@ -296,7 +296,8 @@ def check_transactions(url: String) raises:
                 _ = tx.execute("INSERT INTO accounts VALUES (1, 'x')")
             except e:
                 assert_equal(PostgresError.of(e).value().sqlstate, "22P02")
-    assert_equal(db.query_one[Int]("SELECT count(*) FROM accounts"), 1)
+    _fail_behind_its_deadline(db)
+    _use_last(url)
     # Savepoints undo their own changes.
     with db.transaction() as tx:
         try:
@@ -500,6 +501,26 @@ def expect(kind: Int, error: PostgresError) raises:
 struct _Typed(Writable):
     def write_to(self, mut writer: Some[Writer]):
         writer.write("typed")
+
+
+def _fail_behind_its_deadline(db: Database) raises:
+    # The statement fails while COMMIT waits behind it.
+    with assert_raises(contains="postgres.rolled_back"):
+        with db.transaction() as tx:
+            _ = tx.execute("DELETE FROM accounts")
+            try:
+                with deadline_in(100):
+                    _ = tx.execute("SELECT 1 / length(pg_sleep(0.5)::text)")
+            except e:
+                expect(PostgresError.TIMEOUT, PostgresError.of(e).value())
+    assert_equal(db.query_one[Int]("SELECT count(*) FROM accounts"), 1)
+
+
+def _use_last(url: String) raises:
+    # The block is the last use of the database, and keeps it open.
+    var db = Database(url)
+    with db.transaction() as tx:
+        assert_equal(tx.query_one[Int]("SELECT 7"), 7)
 
 
 def _returned_from(db: Database) raises -> Int:
