@@ -39,8 +39,8 @@ setup-peers: ## brings what tests let flare talk to: a browser, a scanner
 
 $(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt tools/sockets.txt tools/http2.txt tools/ffmpeg.txt \
 		tools/autobahn.txt tools/setup.sh tools/setup_autobahn.sh \
-		tools/setup_h2spec.sh tests/interop/h2spec/go.mod tests/interop/h2spec/go.sum \
-		tools/setup_grpc.sh tests/interop/grpc/go.mod tests/interop/grpc/go.sum tests/interop/grpc/main.go \
+		tools/setup_go.sh tests/interop/h2spec/go.mod tests/interop/h2spec/go.sum \
+		tests/interop/grpc/go.mod tests/interop/grpc/go.sum tests/interop/grpc/main.go \
 		tests/interop/node/package-lock.json tools/setup_node.sh
 	@sh tools/setup.sh peers
 

@@ -160,6 +160,7 @@ install_apart ffmpeg
 is_complete=yes
 sh tools/setup_node.sh || is_complete=no
 sh tools/setup_autobahn.sh || is_complete=no
-sh tools/setup_h2spec.sh || is_complete=no
-sh tools/setup_grpc.sh || is_complete=no
+sh tools/setup_go.sh h2spec h2spec github.com/summerwind/h2spec/cmd/h2spec ||
+    is_complete=no
+sh tools/setup_go.sh grpc client . || is_complete=no
 [ "$is_complete" = no ] || touch .venv/peers.stamp
