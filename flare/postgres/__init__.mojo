@@ -4,7 +4,7 @@ from .column import Column, FromColumn
 from .database import Database
 from .error import PostgresError
 from .options import DatabaseOptions, PostgresTls
-from .outcome import Executed
+from .results import Executed
 from .parameter import ToParameter, add_binary, add_null, add_text
 from .statistics import DatabaseStatistics
 from .transaction import (

@@ -229,6 +229,9 @@ def _addresses_of(location: DatabaseLocation) raises -> List[IpAddr]:
 
 
 def _finish_connecting(connection: PgConnection, has_password: Bool) raises:
+    if connection.has_failed():
+        # There is no socket to wait for.
+        raise _connect_error(connection, has_password)
     var waits_for = PgPolling.WRITING
     while True:
         if waits_for == PgPolling.WRITING:

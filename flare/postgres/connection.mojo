@@ -6,27 +6,24 @@ the octets for which the socket had no room, receives, and wakes the fiber at
 the head.
 
 A cancel request of PostgreSQL names a connection, not a statement. So it is
-sent only for the statement at the head, and no statement joins the pipeline
-until the request has ended. It may still reach a statement that followed the
-head. That one is sent again, because it had no effect.
+sent only for the statement at the head, and no statement of another fiber joins
+the pipeline until the request has ended. It may still reach a statement that
+followed the head. That one is sent again, because it had no effect.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.blocking import blocking
 from flare.runtime.fiber import NO_DEADLINE, Fiber
-from flare.runtime.operation import POLL_IN, POLL_OUT
+from flare.runtime.operation import CANCELLED, POLL_IN, POLL_OUT, TIMED_OUT
 from flare.runtime.readiness import poll_descriptor
-from flare.sys.libpq_connection import (
-    PgCancel,
-    PgConnection,
-    PgTransaction,
-)
+from flare.sys.libpq_connection import PgConnection, PgTransaction
 from flare.sys.libpq_result import PgResult, PgStatus
 from flare.sys.pg_parameters import CStringTable
 
+from .connection_parts import Cancelling, ConnectionFlags
 from .entry import Entry, create_internal_entry
 from .error import PostgresError, is_stale
-from .report import Outcome
+from .report import Report
 from .statement_cache import StatementCache, statement_name
 
 comptime _CANCEL_GRACE_MS = 50
@@ -41,33 +38,7 @@ comptime _NULLS_MAX = 4
 comptime ReportFunction = def(
     Erased, DatabaseConnection, Int, Optional[Entry]
 ) thin -> None
-"""Receives the reports of a connection, one of `Outcome`."""
-
-
-@fieldwise_init
-struct ConnectionFlags(ImplicitlyCopyable):
-    """Which fibers may use a connection."""
-
-    var is_owned: Bool
-    """Whether a transaction has it."""
-    var is_reserved: Bool
-    """Whether a transaction gets it when it is idle."""
-    var is_returning: Bool
-    """Whether a transaction gave it back, and it must first be idle."""
-
-
-@fieldwise_init
-struct Cancelling(ImplicitlyCopyable):
-    """The cancel requests of a connection."""
-
-    var handle: Optional[PgCancel]
-    """The handle that cancels."""
-    var is_wanted: Bool
-    """Whether the statement at the head is to be cancelled, and runs still."""
-    var is_running: Bool
-    """Whether a helper thread uses the handle."""
-    var begun_ms: Int
-    """When the last request was begun."""
+"""Receives the reports of a connection, one of `Report`."""
 
 
 @fieldwise_init
@@ -219,6 +190,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         """
         ref s = self.state[]
         entry.state[].attempts += 1
+        var was_empty = len(s.entries) == 0
         if not self.is_open() or not self._append(entry):
             var text = s.lost_text
             if self.is_open():
@@ -227,11 +199,14 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             self.close(text)
             self._refuse(entry, text)
             return
-        if len(s.entries) == 0:
+        if was_empty:
             s.head_since_ms = self._now_ms()
         s.entries.append(entry)
-        if s.pg.value().flush() != 0:
-            # The socket is full, or broken.
+        var left = s.pg.value().flush()
+        if left < 0:
+            # The library forgets the socket, and reports no further error.
+            self.close(s.pg.value().error_text().strip())
+        elif left > 0:
             self.wake()
 
     def abandon(self, entry: Entry):
@@ -259,7 +234,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             s.flags.is_returning = True
             self.send(create_internal_entry("ROLLBACK"))
         else:
-            s.owner.report(s.owner.pool, self, Outcome.HAS_ROOM, None)
+            s.owner.report(s.owner.pool, self, Report.HAS_ROOM, None)
 
     def close(self, why: StringSlice):
         """Ends the connection, as soon as its fiber runs.
@@ -285,12 +260,15 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         ref s = self.state[]
         var fiber = s.fiber.value()
         var pg = s.pg.value()
-        s.owner.report(s.owner.pool, self, Outcome.HAS_ROOM, None)
+        s.owner.report(s.owner.pool, self, Report.HAS_ROOM, None)
         while not s.is_closing and not fiber.is_cancelled():
             var left = pg.flush()
             if left < 0:
                 s.lost_text = String(pg.error_text().strip())
                 break
+            # To make room, the library may have received answers too.
+            if self._read_results():
+                continue
             var limit_ms = self._limit_ms()
             if limit_ms <= 0:
                 if not self._cancel_head():
@@ -303,12 +281,15 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 POLL_IN | POLL_OUT if left == 1 else POLL_IN,
                 limit_ms,
             )
-            if events <= 0:
+            if events == TIMED_OUT or events == CANCELLED:
                 continue
+            if events < 0:
+                s.lost_text = "its socket cannot be waited for"
+                break
             # Octets that are not received would stop the server from sending,
             # and then from receiving.
             var is_whole = pg.consume()
-            self._read_results()
+            _ = self._read_results()
             if not is_whole:
                 s.lost_text = String(pg.error_text().strip())
                 break
@@ -348,7 +329,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 )
             )
         else:
-            s.owner.report(s.owner.pool, self, Outcome.RETRY, entry)
+            s.owner.report(s.owner.pool, self, Report.RETRY, entry)
 
     def _append(self, entry: Entry) -> Bool:
         ref s = self.state[]
@@ -391,10 +372,12 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         self.state[].entries.append(entry)
         return True
 
-    def _read_results(self):
+    def _read_results(self) -> Bool:
+        """Returns whether there was one."""
         ref s = self.state[]
         var pg = s.pg.value()
         var nulls = 0
+        var has_read = False
         # After the start of a COPY, the library reports nothing else.
         while len(s.entries) > 0 and not s.is_closing and not pg.is_busy():
             var result = pg.take_result()
@@ -404,7 +387,9 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                     break
                 continue
             nulls = 0
+            has_read = True
             self._handle(result.value())
+        return has_read
 
     def _handle(self, result: PgResult):
         ref s = self.state[]
@@ -441,6 +426,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             e.error = PostgresError(
                 PostgresError.BAD_PARAMETER,
                 "COPY needs a connection of its own",
+                sent=True,
             )
             self.close("COPY on a shared connection")
 
@@ -451,8 +437,10 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         s.cancelling.is_wanted = False
         var transaction = self._transaction()
         if (
-            transaction != PgTransaction.IDLE
-            and transaction != PgTransaction.ACTIVE
+            (
+                transaction == PgTransaction.OPEN
+                or transaction == PgTransaction.FAILED
+            )
             and not s.flags.is_owned
             and not s.flags.is_returning
         ):
@@ -460,14 +448,11 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 entry.state[].error = PostgresError(
                     PostgresError.BAD_PARAMETER,
                     "a statement left a transaction open: use transaction()",
+                    sent=True,
                 )
             self.close("a statement left a transaction open")
         if self._should_repeat(entry):
-            entry.prepare_again()
-            if s.flags.is_owned:
-                self.send(entry)
-            else:
-                s.owner.report(s.owner.pool, self, Outcome.RETRY, entry)
+            s.owner.report(s.owner.pool, self, Report.RETRY, entry)
         else:
             entry.finish()
         if len(s.entries) == 0 and s.flags.is_returning:
@@ -475,7 +460,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             if transaction != PgTransaction.IDLE:
                 self.close("a transaction could not be rolled back")
         if self.is_open():
-            s.owner.report(s.owner.pool, self, Outcome.HAS_ROOM, None)
+            s.owner.report(s.owner.pool, self, Report.HAS_ROOM, None)
 
     def _transaction(self) -> Int:
         # The library reports it after the end of the last statement was taken.
@@ -493,34 +478,37 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             not e.error
             or e.flags.is_abandoned
             or s.is_closing
+            # In a transaction that has failed, it would fail again.
+            or s.flags.is_owned
             or e.attempts >= _ATTEMPTS_MAX
         ):
             return False
-        ref error = e.error.value()
-        if e.flags.is_stale:
-            # In a transaction that has failed, it would fail again.
-            return not s.flags.is_owned
-        return (
+        return e.flags.is_stale or (
             e.flags.is_exposed
             and e.flags.is_repeatable
-            and error.sqlstate == "57014"
+            and e.error.value().sqlstate == "57014"
         )
 
     def _limit_ms(self) -> Int:
         ref s = self.state[]
-        if s.cancelling.is_wanted:
+        var is_abandoned = (
+            len(s.entries) > 0 and s.entries[0].state[].flags.is_abandoned
+        )
+        if s.cancelling.is_wanted or (is_abandoned and s.cancelling.is_running):
             return max(
                 s.cancelling.begun_ms + _CANCELLED_END_MS - self._now_ms(), 0
             )
-        if len(s.entries) == 0 or not s.entries[0].state[].flags.is_abandoned:
+        if not is_abandoned:
             return NO_DEADLINE
-        if s.entries[0].state[].flags.is_internal:
-            return max(s.head_since_ms + _CANCELLED_END_MS - self._now_ms(), 0)
         for i in range(1, len(s.entries)):
-            if not s.entries[i].state[].flags.is_repeatable:
+            ref flags = s.entries[i].state[].flags
+            if not flags.is_repeatable and not flags.is_abandoned:
                 # The cancel could reach it.
                 return NO_DEADLINE
-        return max(s.head_since_ms + _CANCEL_GRACE_MS - self._now_ms(), 0)
+        var grace_ms = _CANCEL_GRACE_MS
+        if s.entries[0].state[].flags.is_internal:
+            grace_ms = _CANCELLED_END_MS
+        return max(s.head_since_ms + grace_ms - self._now_ms(), 0)
 
     def _cancel_head(self) -> Bool:
         ref s = self.state[]
@@ -595,5 +583,5 @@ def _end_cancel(argument: Erased):
     s.cancelling.is_running = False
     if connection.is_open():
         connection.wake()
-        s.owner.report(s.owner.pool, connection, Outcome.HAS_ROOM, None)
+        s.owner.report(s.owner.pool, connection, Report.HAS_ROOM, None)
     connection.release()

@@ -5,7 +5,7 @@ from flare.sys.libpq import libpq
 from .error import PostgresError
 from .location import DatabaseLocation
 from .options import DatabaseOptions, bad_options
-from .outcome import (
+from .results import (
     Executed,
     all_rows,
     executed,
@@ -196,12 +196,13 @@ struct Database(Movable):
         return TransactionScope(Pointer(to=self._pool), isolation, read_only)
 
     def is_healthy(self) -> Bool:
-        """Returns whether the last attempt to connect succeeded.
+        """Returns whether statements can be expected to succeed. If not, it
+        begins an attempt to connect.
 
         Returns:
-            True also before the first attempt.
+            True if a connection is open, or no attempt has failed.
         """
-        return self._pool.state[].attempts.failures == 0
+        return self._pool.is_healthy()
 
     def statistics(self) -> DatabaseStatistics:
         """Returns the counters of this worker.

@@ -4,12 +4,24 @@ An entry lies on the heap. The fiber that waits for it frees it. If that fiber
 has stopped waiting (`is_abandoned`), the connection does, after the answer.
 """
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import (
+    LF,
+    PointerTo,
+    equals_lower,
+    find_octet,
+    heap_create,
+    heap_destroy,
+)
 from flare.runtime.fiber import Fiber
 from flare.sys.libpq_result import PgResult
 from flare.sys.pg_parameters import PgParameters, CStringTable
 
 from .error import PostgresError
+
+# Two octets each.
+comptime _COMMENT_BEGINS: UInt16 = 0x2F2A
+comptime _COMMENT_ENDS: UInt16 = 0x2A2F
+comptime _LINE_COMMENT: UInt16 = 0x2D2D
 
 
 struct EntryFlags(ImplicitlyCopyable):
@@ -201,17 +213,17 @@ def is_repeatable(sql: StringSlice) -> Bool:
     Returns:
         True for statements that cannot commit on their own.
     """
-    var word = first_word(sql)
-    return (
-        word == "select"
-        or word == "insert"
-        or word == "update"
-        or word == "delete"
-        or word == "with"
-        or word == "values"
-        or word == "merge"
-        or word == "table"
-    )
+    comptime WORDS: List[StaticString] = [
+        "select",
+        "insert",
+        "update",
+        "delete",
+        "with",
+        "values",
+        "merge",
+        "table",
+    ]
+    return _begins_with[WORDS](sql)
 
 
 def controls_transaction(sql: StringSlice) -> Bool:
@@ -223,41 +235,74 @@ def controls_transaction(sql: StringSlice) -> Bool:
     Returns:
         True for BEGIN, COMMIT and their like.
     """
-    var word = first_word(sql)
-    return (
-        word == "begin"
-        or word == "start"
-        or word == "commit"
-        or word == "end"
-        or word == "rollback"
-        or word == "abort"
-        or word == "savepoint"
-        or word == "release"
-        or word == "prepare"
-    )
+    comptime WORDS: List[StaticString] = [
+        "begin",
+        "start",
+        "commit",
+        "end",
+        "rollback",
+        "abort",
+        "savepoint",
+        "release",
+        "prepare",
+    ]
+    return _begins_with[WORDS](sql)
 
 
-def first_word(sql: StringSlice) -> String:
-    """Returns the first word of a statement.
+def needs_own_protocol(sql: StringSlice) -> Bool:
+    """Returns whether more than one answer may follow a statement.
 
     Args:
         sql: The statement.
 
     Returns:
-        The word in lower case, at most 16 letters; empty after a comment or a
-        parenthesis.
+        True for COPY and LISTEN.
     """
+    comptime WORDS: List[StaticString] = ["copy", "listen"]
+    return _begins_with[WORDS](sql)
+
+
+def _begins_with[words: List[StaticString]](sql: StringSlice) -> Bool:
+    """Returns whether the first word is one of some, in any case."""
     var octets = sql.as_bytes()
-    var start = 0
-    while start < len(octets) and _is_blank(octets[start]):
-        start += 1
-    var word = String()
-    for i in range(start, min(len(octets), start + 16)):
-        var letter = Int(octets[i] | 32)
-        if not 97 <= letter <= 122:
+    var start = _first_word_at(octets)
+    var end = start
+    while end < len(octets) and _is_letter(octets.unsafe_get(end)):
+        end += 1
+    comptime for i in range(len(words)):
+        comptime word = words[i]
+        if equals_lower(octets[start:end], word.as_bytes()):
+            return True
+    return False
+
+
+def _first_word_at(octets: Span[UInt8, _]) -> Int:
+    """Returns the offset after blanks and comments, which nest."""
+    var at = 0
+    var depth = 0
+    while at < len(octets):
+        var pair = UInt16(octets.unsafe_get(at)) << 8
+        if at + 1 < len(octets):
+            pair |= UInt16(octets.unsafe_get(at + 1))
+        if pair == _COMMENT_BEGINS:
+            depth += 1
+            at += 2
+        elif depth > 0:
+            if pair == _COMMENT_ENDS:
+                depth -= 1
+                at += 1
+            at += 1
+        elif pair == _LINE_COMMENT:
+            at = find_octet(octets, LF, at)
+        elif _is_blank(octets.unsafe_get(at)):
+            at += 1
+        else:
             break
-        word += String(unsafe_from_utf8=[UInt8(letter)])
-    return word^
+    return at
+
+
+def _is_letter(octet: UInt8) -> Bool:
+    return (octet | 32) - 97 < 26
 
 
 def _is_blank(octet: UInt8) -> Bool:

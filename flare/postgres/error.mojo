@@ -54,7 +54,7 @@ struct PostgresError(ImplicitlyCopyable, Writable):
     comptime BAD_OPTIONS = 9
     """A URL or an option is invalid."""
     comptime BAD_PARAMETER = 10
-    """A parameter cannot be sent. The statement was not sent."""
+    """A parameter or a statement is not allowed; see `sent`."""
     comptime COMMIT_UNKNOWN = 11
     """The connection ended during COMMIT: the transaction may have happened."""
     comptime CLOSED = 12

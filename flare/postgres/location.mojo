@@ -58,6 +58,9 @@ struct DatabaseLocation(Copyable, Movable):
         var location = Self()
         var slash = rest.find("/")
         if slash >= 0:
+            if "@" in rest[byte = slash + 1 :]:
+                # A part of a password would be taken for the host.
+                raise bad_options("`/` and `@` must be percent-encoded")
             location.database = percent_decoded(rest[byte = slash + 1 :])
             rest = rest[byte=:slash]
         var at = rest.rfind("@")

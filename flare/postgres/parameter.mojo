@@ -102,7 +102,9 @@ def add_text(
         PostgresError: If the text contains NUL, or is too long.
     """
     if has_nul(text):
-        raise _bad("a text contains NUL, which PostgreSQL does not store")
+        raise bad_parameter(
+            "a text contains NUL, which PostgreSQL does not store"
+        )
     _add(parameters, type_id, text.as_bytes(), PgParameters.TEXT)
 
 
@@ -358,7 +360,7 @@ def _add(
     format: Int32,
 ) raises:
     if len(octets) > PARAMETER_OCTETS_MAX:
-        raise _bad("a parameter has 1 GiB or more")
+        raise bad_parameter("a parameter has 1 GiB or more")
     parameters.starts.append(len(parameters.octets))
     parameters.lengths.append(Int32(len(octets)))
     parameters.formats.append(format)
@@ -368,5 +370,13 @@ def _add(
     parameters.octets.append(0)
 
 
-def _bad(text: StringSlice) -> Error:
+def bad_parameter(text: StringSlice) -> Error:
+    """Returns the error of a parameter that cannot be sent.
+
+    Args:
+        text: The cause.
+
+    Returns:
+        `postgres.bad_parameter`.
+    """
     return Error(String(PostgresError(PostgresError.BAD_PARAMETER, text)))

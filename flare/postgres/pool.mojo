@@ -25,68 +25,12 @@ from .entry import Entry
 from .error import PostgresError
 from .location import DatabaseLocation
 from .options import DatabaseOptions
-from .report import Outcome
+from .pool_parts import ConnectAttempts, ConnectTarget, Grant
+from .report import Report
 from .statistics import DatabaseStatistics
 
 comptime _CONNECTING_MAX = 4
 """Half of the helper threads: files are read by the others."""
-
-
-struct Grant(Movable):
-    """The wait of a transaction for a connection. It lies on the heap."""
-
-    var fiber: Fiber
-    """The fiber that waits."""
-    var turn: Int
-    """Its place among all that wait."""
-    var connection: Optional[DatabaseConnection]
-    """The connection, once there is one."""
-    var error: Optional[PostgresError]
-    """Why there will be none."""
-
-    def __init__(out self, fiber: Fiber, turn: Int):
-        """Creates a wait.
-
-        Args:
-            fiber: The fiber that waits.
-            turn: Its place among all that wait.
-        """
-        self.fiber = fiber
-        self.turn = turn
-        self.connection = None
-        self.error = None
-
-
-struct ConnectAttempts(Movable):
-    """The attempts of a pool to connect."""
-
-    var running: Int
-    """How many attempts to connect are in progress."""
-    var failures: Int
-    """How many attempts have failed since one succeeded."""
-    var retry_at_ms: Int
-    """When the next attempt may begin, after one that failed."""
-    var last_error: String
-    """The error of the last attempt, empty after one that succeeded."""
-
-    def __init__(out self):
-        """Creates the state before the first attempt."""
-        self.running = 0
-        self.failures = 0
-        self.retry_at_ms = 0
-        self.last_error = String()
-
-
-@fieldwise_init
-struct ConnectTarget(Movable):
-    """The database of a pool."""
-
-    var library: Libpq
-    """The library."""
-    var location: DatabaseLocation
-    """The database."""
-    var options: DatabaseOptions
-    """The bounds."""
 
 
 @fieldwise_init
@@ -286,15 +230,23 @@ struct DatabasePool(TrivialRegisterPassable):
             raise Error(String(error.take()))
         if result == CANCELLED:
             raise Error(NetError.from_errno("wait", CANCELLED))
-        raise self.acquire_error()
+        raise self.wait_error(deadline_ms, fiber.state[].deadline_ms)
 
-    def acquire_error(self) -> Error:
-        """Returns the error of a fiber that has waited too long, and counts it.
+    def wait_error(self, acquire_deadline_ms: Int, own_ms: Int) -> Error:
+        """Returns the error of a fiber that has waited too long for a
+        connection, and counts it.
+
+        Args:
+            acquire_deadline_ms: When the bound of the pool was reached.
+            own_ms: The deadline of the statement or the fiber.
 
         Returns:
-            `postgres.acquire_timeout`, with the cause if none can be opened.
+            The error of the earlier one: `postgres.acquire_timeout`, with the
+            cause if no connection can be opened, or `postgres.timeout`.
         """
         ref s = self.state[]
+        if own_ms < acquire_deadline_ms:
+            return self.timeout_error(sent=False)
         s.counts.acquire_timeouts += 1
         var text = String(
             "no connection was free in ",
@@ -304,6 +256,26 @@ struct DatabasePool(TrivialRegisterPassable):
         if s.attempts.last_error != "":
             text += ": " + s.attempts.last_error
         return Error(String(PostgresError(PostgresError.ACQUIRE_TIMEOUT, text)))
+
+    def timeout_error(self, *, sent: Bool) -> Error:
+        """Returns the error of a fiber whose deadline passed, and counts it.
+
+        Args:
+            sent: Whether the statement was sent.
+
+        Returns:
+            `postgres.timeout`.
+        """
+        self.state[].counts.timeouts += 1
+        return Error(
+            String(
+                PostgresError(
+                    PostgresError.TIMEOUT,
+                    "the deadline of the statement passed",
+                    sent=sent,
+                )
+            )
+        )
 
     def advance(self):
         """Serves those that wait, as far as connections have room."""
@@ -326,6 +298,19 @@ struct DatabasePool(TrivialRegisterPassable):
         self.state[].users -= 1
         if self.state[].users == 0:
             heap_destroy(self.state)
+
+    def is_healthy(self) -> Bool:
+        """Returns whether statements can be expected to succeed. If not, it
+        begins an attempt to connect.
+
+        Returns:
+            True if a connection is open, or no attempt has failed.
+        """
+        if self.state[].attempts.failures == 0 or not self._has_no_open():
+            return True
+        # Without traffic, no other fiber would.
+        self._grow()
+        return False
 
     def statistics(self) -> DatabaseStatistics:
         """Returns the counters.
@@ -411,13 +396,14 @@ struct DatabasePool(TrivialRegisterPassable):
 
     def _reserve(self) -> Optional[DatabaseConnection]:
         ref s = self.state[]
+        for connection in s.connections:
+            if connection.is_idle():
+                self._unreserve()
+                return connection
         var fewest = Int.MAX
         var reserved = Optional[DatabaseConnection](None)
         for connection in s.connections:
             ref c = connection.state[]
-            if connection.is_idle():
-                self._unreserve()
-                return connection
             if connection.is_open() and c.flags.is_reserved:
                 return None
             if (
@@ -569,11 +555,11 @@ def _end(argument: Erased):
 def _on_report(
     argument: Erased,
     connection: DatabaseConnection,
-    outcome: Int,
+    report: Int,
     entry: Optional[Entry],
 ):
     var pool = DatabasePool(argument.unsafe_bitcast[DatabasePoolState]())
-    if outcome == Outcome.RETRY:
+    if report == Report.RETRY:
         pool.submit_again(entry.value())
     else:
         pool.advance()

@@ -1,7 +1,7 @@
 """Defines the reports of a connection to its pool."""
 
 
-struct Outcome:
+struct Report:
     """The reports of a connection to its pool."""
 
     comptime HAS_ROOM = 0

@@ -7,7 +7,12 @@ from flare.sys.libpq_result import PgResult
 from flare.sys.pg_parameters import PgParameters
 
 from .connection import DatabaseConnection
-from .entry import Entry, controls_transaction, create_entry
+from .entry import (
+    Entry,
+    controls_transaction,
+    create_entry,
+    needs_own_protocol,
+)
 from .error import PostgresError
 from .options import has_nul
 from .pool import DatabasePool
@@ -54,30 +59,16 @@ def run_statement(
 
         NetError: `net.cancelled wait`.
     """
-    if has_nul(sql):
-        raise Error(
-            String(
-                PostgresError(
-                    PostgresError.BAD_PARAMETER, "the statement contains NUL"
-                )
-            )
-        )
-    if not connection and controls_transaction(sql):
-        # Other fibers share the connection.
-        raise Error(
-            String(
-                PostgresError(
-                    PostgresError.BAD_PARAMETER,
-                    "use a transaction block",
-                )
-            )
-        )
+    var problem = _problem_of(sql, is_shared=not connection)
+    if problem != "":
+        raise Error(String(PostgresError(PostgresError.BAD_PARAMETER, problem)))
     var fiber = waiting_fiber("wait")
     if fiber.is_cancelled():
         raise Error(NetError.from_errno("wait", fiber.wait()))
     ref options = pool.state[].target.options
     var reactor = fiber.reactor()
-    _ = reactor.refresh_now_ms()
+    if reactor.refresh_now_ms() >= fiber.state[].deadline_ms:
+        raise pool.timeout_error(sent=False)
     var query_deadline_ms = reactor.deadline_after(options.query_timeout_ms)
     var acquire_deadline_ms = reactor.deadline_after(options.acquire_timeout_ms)
     var entry = create_entry(sql, parameters^, fiber)
@@ -107,16 +98,25 @@ def run_statement(
         entry.destroy()
         if result == CANCELLED:
             raise Error(NetError.from_errno("wait", CANCELLED))
-        if (
-            reactor.now_ms() < fiber.state[].deadline_ms
-            or reactor.now_ms() >= acquire_deadline_ms
-        ):
-            raise pool.acquire_error()
-        raise _timeout(pool, False)
+        raise pool.wait_error(
+            acquire_deadline_ms,
+            min(query_deadline_ms, fiber.state[].deadline_ms),
+        )
     _abandon(pool, connection, entry)
     if result == CANCELLED:
         raise Error(NetError.from_errno("wait", CANCELLED))
-    raise _timeout(pool, True)
+    raise pool.timeout_error(sent=True)
+
+
+def _problem_of(sql: StringSlice, *, is_shared: Bool) -> StaticString:
+    if has_nul(sql):
+        return "the statement contains NUL"
+    if needs_own_protocol(sql):
+        return "COPY and LISTEN are not supported"
+    if is_shared and controls_transaction(sql):
+        # Other fibers share the connection.
+        return "the statement needs a transaction block"
+    return ""
 
 
 def _abandon(
@@ -159,16 +159,3 @@ def _answer_of(pool: DatabasePool, entry: Entry) raises -> Answer:
             )
         )
     return Answer(found.value())
-
-
-def _timeout(pool: DatabasePool, sent: Bool) -> Error:
-    pool.state[].counts.timeouts += 1
-    return Error(
-        String(
-            PostgresError(
-                PostgresError.TIMEOUT,
-                "the deadline of the statement passed",
-                sent=sent,
-            )
-        )
-    )

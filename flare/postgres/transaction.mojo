@@ -13,7 +13,7 @@ from flare.sys.pg_parameters import PgParameters
 from .connection import DatabaseConnection
 from .entry import controls_transaction, create_internal_entry
 from .error import PostgresError
-from .outcome import (
+from .results import (
     Executed,
     all_rows,
     executed,

@@ -5,7 +5,7 @@ struct TypeId:
     """Object ids of types. They are the same in every database."""
 
     comptime UNKNOWN = 0
-    """Lets the server choose, from the place of a parameter."""
+    """The server derives the type from the place of a parameter."""
     comptime BOOL = 16
     """`boolean`."""
     comptime BYTEA = 17
@@ -22,8 +22,6 @@ struct TypeId:
     """`integer`."""
     comptime TEXT = 25
     """`text`."""
-    comptime OID = 26
-    """`oid`."""
     comptime JSON = 114
     """`json`."""
     comptime XML = 142

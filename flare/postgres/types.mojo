@@ -2,18 +2,29 @@
 
 from .big_endian import append_big_endian, read_big_endian
 from .column import Column, FromColumn
-from .parameter import PgParameters, ToParameter, add_binary
+from .parameter import (
+    PgParameters,
+    ToParameter,
+    add_binary,
+    bad_parameter,
+)
 from .type_ids import TypeId
 
 # From 1970-01-01 to 2000-01-01, where the server counts from.
 comptime _EPOCH_DAYS = 10_957
 comptime _EPOCH_US = _EPOCH_DAYS * 86_400 * 1_000_000
 comptime _TIME_US_MAX = Int.MAX - _EPOCH_US
+# The server takes the least and the largest number for infinite.
+comptime _DAYS_MAX = 0x7FFFFFFE
 
 
 @fieldwise_init
 struct Timestamp(Equatable, FromColumn, ImplicitlyCopyable, ToParameter):
-    """A point in time: `timestamptz`, or `timestamp` taken as UTC."""
+    """A point in time: `timestamptz`, or `timestamp` taken as UTC.
+
+    A parameter is a `timestamptz`. The server converts it to the time zone of the
+    session where a `timestamp` is due: write `$1 AT TIME ZONE 'UTC'` there.
+    """
 
     var unix_us: Int
     """Microseconds since 1970-01-01 00:00 UTC."""
@@ -56,8 +67,10 @@ struct Timestamp(Equatable, FromColumn, ImplicitlyCopyable, ToParameter):
             parameters: The parameters of a statement.
 
         Raises:
-            Never.
+            PostgresError: If the server has no such time.
         """
+        if self.unix_us <= Int.MIN + _EPOCH_US:
+            raise bad_parameter("the time is too early")
         var octets = List[UInt8](capacity=8)
         append_big_endian(octets, self.unix_us - _EPOCH_US, 8)
         add_binary(parameters, TypeId.TIMESTAMPTZ, Span(octets))
@@ -87,7 +100,7 @@ struct Date(Equatable, FromColumn, ImplicitlyCopyable, ToParameter):
         if column.type_id() != TypeId.DATE:
             raise column.mismatch("Date")
         var value = read_big_endian(octets)
-        if not -0x80000000 < value < 0x7FFFFFFF:
+        if not -_DAYS_MAX <= value <= _DAYS_MAX:
             raise column.problem("is infinite, which Date is not")
         return Self(value + _EPOCH_DAYS)
 
@@ -109,6 +122,9 @@ struct Date(Equatable, FromColumn, ImplicitlyCopyable, ToParameter):
         Raises:
             PostgresError: If the server has no such day.
         """
+        var days = self.unix_days - _EPOCH_DAYS
+        if not -_DAYS_MAX <= days <= _DAYS_MAX:
+            raise bad_parameter("the day does not fit date")
         var octets = List[UInt8](capacity=4)
-        append_big_endian(octets, self.unix_days - _EPOCH_DAYS, 4)
+        append_big_endian(octets, days, 4)
         add_binary(parameters, TypeId.DATE, Span(octets))

@@ -80,13 +80,13 @@ struct PgConnection(Equatable, TrivialRegisterPassable):
         ]()(self.connection, c_int(1))
         return set == 0 and self._call["PQenterPipelineMode"]() == 1
 
-    def is_open(self) -> Bool:
-        """Returns whether the connection is usable as far as is known.
+    def has_failed(self) -> Bool:
+        """Returns whether the connection is of no use any more.
 
         Returns:
-            False after it has broken.
+            True if it could not be begun, or has broken.
         """
-        return self._call["PQstatus"]() == 0
+        return self._call["PQstatus"]() == 1
 
     def descriptor(self) -> Int:
         """Returns the socket, which may change while a connection is opened.
@@ -95,30 +95,6 @@ struct PgConnection(Equatable, TrivialRegisterPassable):
             The descriptor, or -1.
         """
         return self._call["PQsocket"]()
-
-    def process_id(self) -> Int:
-        """Returns the process of the server that serves the connection.
-
-        Returns:
-            The id of the process.
-        """
-        return self._call["PQbackendPID"]()
-
-    def server_version(self) -> Int:
-        """Returns the version of the server.
-
-        Returns:
-            The version, as 150018 for 15.18.
-        """
-        return self._call["PQserverVersion"]()
-
-    def uses_tls(self) -> Bool:
-        """Returns whether the connection is encrypted.
-
-        Returns:
-            True inside of TLS.
-        """
-        return self._call["PQsslInUse"]() == 1
 
     def used_password(self) -> Bool:
         """Returns whether the server has asked for a password.

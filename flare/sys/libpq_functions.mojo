@@ -13,7 +13,6 @@ comptime LIBPQ_NAMES: List[StaticString] = library_names[
 """The names of the library, in the order in which they are tried."""
 
 comptime _FUNCTIONS: List[StaticString] = [
-    "PQbackendPID",
     "PQcancel",
     "PQclear",
     "PQcmdStatus",
@@ -24,7 +23,6 @@ comptime _FUNCTIONS: List[StaticString] = [
     "PQconsumeInput",
     "PQenterPipelineMode",
     "PQerrorMessage",
-    "PQfformat",
     "PQfinish",
     "PQflush",
     "PQfname",
@@ -47,12 +45,10 @@ comptime _FUNCTIONS: List[StaticString] = [
     "PQsendPrepare",
     "PQsendQueryParams",
     "PQsendQueryPrepared",
-    "PQserverVersion",
     "PQsetErrorVerbosity",
     "PQsetNoticeReceiver",
     "PQsetnonblocking",
     "PQsocket",
-    "PQsslInUse",
     "PQstatus",
     "PQtransactionStatus",
 ]

@@ -25,14 +25,8 @@ struct PgStatus:
     """A command ended that returns no rows."""
     comptime ROWS = 2
     """The rows of a statement."""
-    comptime COPY_OUT = 3
-    """The server wants to send a copy."""
-    comptime COPY_IN = 4
-    """The server waits for a copy."""
     comptime FAILED = 7
     """An error."""
-    comptime COPY_BOTH = 8
-    """A copy in both directions."""
     comptime SYNC = 10
     """The end of a statement's part of the pipeline."""
     comptime SKIPPED = 11

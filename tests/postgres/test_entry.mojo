@@ -1,27 +1,35 @@
 """Tests for `flare.postgres.entry`."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_false, assert_true
 
 from flare.postgres.entry import (
     controls_transaction,
-    first_word,
     is_repeatable,
+    needs_own_protocol,
 )
 
 
-def test_the_first_word() raises:
-    assert_equal(first_word(""), "")
-    assert_equal(first_word(" \t\n\r Select 1"), "select")
-    assert_equal(first_word("BEGIN;"), "begin")
-    assert_equal(first_word("(SELECT 1)"), "")
-    assert_equal(first_word("/* x */ SELECT"), "")
-    assert_equal(first_word("abcdefghijklmnopqrst").byte_length(), 16)
+def test_the_first_word_counts_behind_blanks_and_comments() raises:
+    for before in [
+        "",
+        " \t\n\r ",
+        "/* x */",
+        "/*/ BEGIN */ ",
+        "/* a /* b */ BEGIN */",
+        "-- BEGIN\n",
+        "--\n/**/ --x\n",
+    ]:
+        assert_true(needs_own_protocol(String(before, "Copy t")), before)
+        assert_false(controls_transaction(String(before, "Copy t")), before)
+        assert_true(controls_transaction(String(before, "BEGIN;")), before)
+    for sql in ["(COPY", "COPYING", "- COPY", "/* COPY", "--COPY", "/* */", ""]:
+        assert_false(needs_own_protocol(String(sql)), sql)
 
 
 def test_statements_that_may_commit_are_not_repeated() raises:
     for sql in ["SELECT 1", "insert into t", "WITH x AS", "VALUES (1)"]:
         assert_true(is_repeatable(String(sql)))
-    for sql in ["CALL p()", "DO $$", "VACUUM", "", "/* */ SELECT 1"]:
+    for sql in ["CALL p()", "DO $$", "VACUUM", "", "(SELECT 1)"]:
         assert_false(is_repeatable(String(sql)))
 
 

@@ -64,6 +64,8 @@ def test_urls_that_are_refused_without_showing_the_password() raises:
         "postgres://me:SECRET@[::1]x/x",
         "postgres://me:SECRET@a,b/x",
         "postgres://me:SEC%00RET@db/x",
+        "postgres://me:SEC/RET@db/x",
+        "postgres://me:SEC@RET/x@db/x",
         "postgres://me:SECRET@db/x?sslmode=prefer",
         "postgres://me:SECRET@db/x?sslmode=verify-ca",
         "postgres://me:SECRET@db/x?service=x",

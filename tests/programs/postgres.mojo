@@ -67,6 +67,10 @@ def run(url: String, name: String, number: Int) raises:
         check_exhausted(url)
     elif name == "terminated":
         check_terminated(url)
+    elif name == "lost_commit":
+        check_lost_commit(url)
+    elif name == "health":
+        check_health(url)
     elif name == "plans":
         check_plans(url)
     elif name == "connect":
@@ -153,8 +157,6 @@ def check_sharing(url: String) raises:
             )
 
         handles.append(spawn(ask))
-    sleep(10)
-    assert_equal(db[].statistics().open_connections, 1)
     for i in range(16):
         var text = handles.pop(0).join()
         assert_equal(text, "22012" if i % 4 == 3 else String(i))
@@ -324,10 +326,10 @@ def check_transactions(url: String) raises:
             with tx.savepoint():
                 _ = tx.execute("DELETE FROM accounts")
     # A handle that outlives its block.
-    var kept = List[String]()
+    var kept = List[Transaction]()
     with db.transaction() as tx:
-        kept.append("x")
-    _ = kept^
+        kept.append(tx)
+    expect(PostgresError.CLOSED, tx_error(kept[0], "SELECT 1"))
     # The answer to a ROLLBACK may still be on its way.
     for _ in range(200):
         if db.statistics().busy_connections > 0:
@@ -371,7 +373,7 @@ def check_left_open(url: String) raises:
     var begun_ms = monotonic_ms()
     assert_equal(db[].query_one[Int]("SELECT count(*) FROM left_open"), 0)
     assert_true(monotonic_ms() - begun_ms < 2_000)
-    var idle = db[].query_one[Int](
+    var idle = Database(url).query_one[Int](
         "SELECT count(*) FROM pg_stat_activity WHERE datname ="
         " current_database() AND state LIKE 'idle in transaction%'"
     )
@@ -442,11 +444,54 @@ def check_terminated(url: String) raises:
             pid = tx.query_one[Int]("SELECT pg_backend_pid()")
             terminate(killer, pid)
             _ = tx.query_one[Int]("SELECT 1")
-    with assert_raises(contains="postgres.co"):
+    with assert_raises(contains="postgres.connection_lost"):
         with db[].transaction() as tx:
             pid = tx.query_one[Int]("SELECT pg_backend_pid()")
             terminate(killer, pid)
     assert_equal(db[].query_one[Int]("SELECT 1"), 1)
+
+
+def check_lost_commit(url: String) raises:
+    # A constraint is checked slowly during COMMIT.
+    var killer = ArcPointer(Database(url))
+    _ = killer[].execute("DROP TABLE IF EXISTS slow_commit")
+    _ = killer[].execute("CREATE TABLE slow_commit (id int)")
+    _ = killer[].execute(
+        "CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_sleep(5); RETURN NULL; END $$"
+    )
+    _ = killer[].execute(
+        "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON slow_commit DEFERRABLE"
+        " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()"
+    )
+    var db = Database(url)
+    with assert_raises(contains="postgres.commit_unknown"):
+        with db.transaction() as tx:
+            var pid = tx.query_one[Int]("SELECT pg_backend_pid()")
+            _ = tx.execute("INSERT INTO slow_commit VALUES (1)")
+
+            def kill() raises {var killer, var pid} -> Int:
+                sleep(300)
+                terminate(killer[], pid)
+                return 0
+
+            _ = spawn(kill)
+    assert_equal(db.query_one[Int]("SELECT count(*) FROM slow_commit"), 0)
+
+
+def check_health(url: String) raises:
+    # Without statements, a server that is back is noticed too.
+    var db = Database(url)
+    assert_equal(db.query_one[Int]("SELECT 1"), 1)
+    assert_true(db.is_healthy())
+    print("up", flush=True)
+    while db.is_healthy():
+        sleep(20)
+        _ = one(db, "SELECT 1")
+    print("down", flush=True)
+    while not db.is_healthy():
+        sleep(20)
+    print("up", flush=True)
 
 
 def terminate(killer: Database, pid: Int) raises:

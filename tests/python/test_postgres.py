@@ -26,6 +26,7 @@ CASES = (
     "left_open",
     "exhausted",
     "terminated",
+    "lost_commit",
     "plans",
 )
 SECONDS_MAX = 120
@@ -134,8 +135,9 @@ class CaseTest(PostgresTest):
         runs = 10 * 16
         for backend in BACKENDS:
             output = self.run_case("cancels", self.url(), 10, backend=backend)
-            timeouts, lost, errors, _ = map(int, output.split())
+            timeouts, lost, errors, repeated = map(int, output.split())
             self.assertEqual((timeouts, lost, errors), (runs, 0, 0))
+            self.assertGreater(repeated, 0, "no cancel was late")
 
 
 class ConnectTest(PostgresTest):
@@ -253,6 +255,14 @@ class FaultTest(PostgresTest):
             self.assertLess(longest_ms, 3_000)
             self.assertLess(since_ok_ms, 500)
             self.assertGreater(int(second.split()[1]), 4, "connected again")
+
+    def test_a_server_that_is_back_is_healthy_without_traffic(self):
+        process = self.start("health", self.url())
+        self.assertEqual(process.stdout.readline(), "up\n")
+        CLUSTER.stop(signal.SIGQUIT)
+        self.assertEqual(process.stdout.readline(), "down\n")
+        CLUSTER.start()
+        self.assertEqual(self.finish(process), "up\n")
 
     def test_a_server_that_stands_still(self):
         process = self.start("ride", self.url(), 6)
