@@ -313,34 +313,7 @@ def equals_lower(s: Span[UInt8, _], lower: Span[UInt8, _]) -> Bool:
     Returns:
         True if they are equal but for ASCII case in `s`.
     """
-    var n = len(s)
-    if n != len(lower):
-        return False
-    var p = s.unsafe_ptr()
-    var q = lower.unsafe_ptr()
-    if n >= 16:
-        var i = 0
-        while i + 16 < n:
-            if _lower(p.unsafe_load[width=16](i)) != q.unsafe_load[width=16](i):
-                return False
-            i += 16
-        # The last vector overlaps the one before it: no scalar tail.
-        return _lower(p.unsafe_load[width=16](n - 16)) == q.unsafe_load[
-            width=16
-        ](n - 16)
-    comptime for w in [8, 4]:
-        if n >= w:
-            return _lower(p.unsafe_load[width=w]()) == q.unsafe_load[
-                width=w
-            ]() and _lower(p.unsafe_load[width=w](n - w)) == q.unsafe_load[
-                width=w
-            ](
-                n - w
-            )
-    for i in range(n):
-        if lower_octet(p[unsafe_offset=i]) != q[unsafe_offset=i]:
-            return False
-    return True
+    return _equals_folded[False](s, lower)
 
 
 def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
@@ -353,6 +326,11 @@ def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     Returns:
         True if they are equal but for ASCII case.
     """
+    return _equals_folded[True](a, b)
+
+
+@always_inline
+def _equals_folded[folds_b: Bool](a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     var n = len(a)
     if n != len(b):
         return False
@@ -361,23 +339,24 @@ def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     if n >= 16:
         var i = 0
         while i + 16 < n:
-            if not _is_same_word[16](p, q, i):
+            if not _is_same_word[folds_b](p, q, i):
                 return False
             i += 16
         # The last vector overlaps the one before it: no scalar tail.
-        return _is_same_word[16](p, q, n - 16)
-    comptime for w in [8, 4, 2]:
-        if n >= w:
-            return _is_same_word[w](p, q, 0) and _is_same_word[w](p, q, n - w)
-    return n == 0 or lower_octet(p[]) == lower_octet(q[])
+        return _is_same_word[folds_b](p, q, n - 16)
+    if n == 0:
+        return True
+    var few = _fold(q, n)
+    return _lower(_fold(p, n)) == (_lower(few) if folds_b else few)
 
 
 @always_inline
 def _is_same_word[
-    w: Int
+    folds_b: Bool
 ](p: Pointer[UInt8, _], q: Pointer[UInt8, _], at: Int) -> Bool:
-    return _lower(p.unsafe_load[width=w](at)) == _lower(
-        q.unsafe_load[width=w](at)
+    var word = q.unsafe_load[width=16](at)
+    return _lower(p.unsafe_load[width=16](at)) == (
+        _lower(word) if folds_b else word
     )
 
 

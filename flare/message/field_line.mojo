@@ -141,16 +141,9 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
         """
         var wanted = name.as_bytes()
         for i in range(start, len(self.lines)):
-            var line = self.lines.unsafe_get(i)
-            if Int(line.name_octets) != len(wanted):
-                continue
-            var own = Span(
-                unsafe_ptr=self.octets.unsafe_ptr().unsafe_offset(
-                    Int(line.name_start)
-                ),
-                length=len(wanted),
-            )
-            if equals_ignoring_case(own, wanted):
+            if Int(self.lines.unsafe_get(i).name_octets) == len(
+                wanted
+            ) and equals_ignoring_case(self.name(i).as_bytes(), wanted):
                 return i
         return len(self.lines)
 

@@ -23,6 +23,7 @@ struct SystemCalls(TrivialRegisterPassable):
     """Accepts a connection that is already waiting."""
 
     @staticmethod
+    @always_inline
     def of[B: Backend]() -> Self:
         """Returns the methods of a backend type.
 

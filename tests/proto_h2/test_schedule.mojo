@@ -2,6 +2,7 @@
 
 from std.testing import assert_equal, assert_true
 
+from flare.proto.h2.priority_field import H2Priority, parse_priority
 from flare.proto.h2.schedule import H2Schedule
 from flare.proto.h2.stream_table import NO_SLOT, H2StreamTable
 
@@ -27,6 +28,25 @@ struct _Scene(Movable):
             text.write(self.streams[slot].id, " ")
             self.schedule.note_sent(self.streams, slot)
         return String(text.strip())
+
+
+def test_the_field_names_urgency_and_parts() raises:
+    var before = H2Priority(5, True)
+    var rows: List[Tuple[String, Int, Bool]] = [
+        ("", 5, True),
+        ("u=0", 0, True),
+        ("u=7, i=?0", 7, False),
+        (" \tu=1 ,i=?0\t", 1, False),
+        ("i=?0,i", 5, True),
+        ("i=?0, i=?1", 5, True),
+        ("u=8, u=/, u=10, u=, u, U=1", 5, True),
+        ("u =1, u= 1, i=0, i=?2, x=?0", 5, True),
+        (",,u=2,", 2, True),
+    ]
+    for row in rows:
+        var found = parse_priority(row[0].as_bytes(), before)
+        assert_equal(Int(found.urgency), row[1], row[0])
+        assert_equal(found.is_incremental, row[2], row[0])
 
 
 def test_one_stream_after_the_other() raises:

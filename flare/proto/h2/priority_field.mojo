@@ -1,10 +1,9 @@
 """Reads priorities (RFC 9218 section 4)."""
 
-from flare.core import SPACE, TAB
+from flare.core import equals, find_octet
+from flare.message.list_grammar import trim_blanks
 
 comptime _COMMA: UInt8 = 44
-comptime _EQUALS: UInt8 = 61
-comptime _QUESTION: UInt8 = 63
 
 
 @fieldwise_init
@@ -37,37 +36,20 @@ def parse_priority(
     """
     var priority = before
     var start = 0
-    for at in range(len(value) + 1):
-        if at == len(value) or value.unsafe_get(at) == _COMMA:
-            _take(value[start:at], priority)
-            start = at + 1
+    while start < len(value):
+        var end = find_octet(value, _COMMA, start)
+        _take(value[start:end], priority)
+        start = end + 1
     return priority
 
 
 def _take(member: Span[UInt8, _], mut priority: H2Priority):
-    var text = _trimmed(member)
-    if len(text) == 3 and text[0] == 117 and text[1] == _EQUALS:
-        if text[2] >= 48 and text[2] <= 55:
-            priority.urgency = text[2] - 48
-    elif len(text) == 1 and text[0] == 105:
+    var text = trim_blanks(member)
+    if equals(text, "i".as_bytes()) or equals(text, "i=?1".as_bytes()):
         priority.is_incremental = True
-    elif (
-        len(text) == 4
-        and text[0] == 105
-        and text[1] == _EQUALS
-        and text[2] == _QUESTION
-        and (text[3] == 48 or text[3] == 49)
-    ):
-        priority.is_incremental = text[3] == 49
-
-
-def _trimmed[
-    origin: ImmOrigin
-](text: Span[UInt8, origin]) -> Span[UInt8, origin]:
-    var first = 0
-    var end = len(text)
-    while first < end and (text[first] == SPACE or text[first] == TAB):
-        first += 1
-    while end > first and (text[end - 1] == SPACE or text[end - 1] == TAB):
-        end -= 1
-    return text[first:end]
+    elif equals(text, "i=?0".as_bytes()):
+        priority.is_incremental = False
+    elif len(text) == 3 and equals(text[:2], "u=".as_bytes()):
+        var urgency = text.unsafe_get(2) - 48
+        if urgency <= 7:
+            priority.urgency = urgency

@@ -299,6 +299,7 @@ struct ClientState(Movable):
         Self.leave(state)
 
     @staticmethod
+    @always_inline
     def _common_fields(
         state: PointerTo[Self], url: Url, may_share: Bool
     ) raises -> HeaderMap:

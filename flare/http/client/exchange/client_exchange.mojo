@@ -374,6 +374,7 @@ struct ClientExchange(TrivialRegisterPassable):
         cancelled unless both ends have sent all."""
         self._protocol().leave()
 
+    @always_inline
     def is_stale(self, failure: ClientError) -> Bool:
         """Returns whether the server may have closed the connection before it
         received the request (RFC 9112 section 9.3.1).
@@ -392,14 +393,6 @@ struct ClientExchange(TrivialRegisterPassable):
             and failure.is_broken_off()
             and self._protocol().has_lost_connection()
         )
-
-    def needs_http1(self) -> Bool:
-        """Returns whether the server has required HTTP/1.1 on the connection.
-
-        Returns:
-            False without TLS.
-        """
-        return self._protocol().needs_http1()
 
     def take_session(self) -> Optional[TlsSession]:
         """Returns the session that shortens the next handshake.

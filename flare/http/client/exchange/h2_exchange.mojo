@@ -48,14 +48,6 @@ struct H2Exchange(TrivialRegisterPassable):
         """
         return Bool(self._connection().state()[].failure)
 
-    def needs_http1(self) -> Bool:
-        """Returns whether the server has required HTTP/1.1.
-
-        Returns:
-            False without TLS.
-        """
-        return self._connection().state()[].needs_http1
-
     def limit_content(self, octets_max: Int):
         """Limits the further content.
 

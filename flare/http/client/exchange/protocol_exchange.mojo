@@ -35,14 +35,6 @@ struct ProtocolExchange(TrivialRegisterPassable):
         """
         return not self.is_shared() or self._h2().has_lost_connection()
 
-    def needs_http1(self) -> Bool:
-        """Returns whether the server has required HTTP/1.1.
-
-        Returns:
-            False in HTTP/1.1, and without TLS.
-        """
-        return self.is_shared() and self._h2().needs_http1()
-
     @always_inline
     def _h1(self) -> H1Exchange:
         return H1Exchange(self.state)

@@ -9,6 +9,7 @@ from flare.proto.h2.h2_error import H2Code, code_name
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_state import H2Input
 from flare.proto.h2.stream_state import H2StreamState
+from flare.runtime.fiber import Fiber
 
 from ...client_error import ClientError, Phase, raised
 from ..transport.clock import now
@@ -56,7 +57,7 @@ def take_octets(c: SharedConnection, count: Int):
 
 
 def judge_failure(
-    c: SharedConnection, failure: Error, is_cancelled: Bool, is_late: Bool
+    c: SharedConnection, failure: Error, fiber: Fiber, deadline_ms: Int
 ) raises:
     """Finds out whom the failure of a read concerns.
 
@@ -64,8 +65,8 @@ def judge_failure(
         c: The connection. It fails, if the connection has failed or the server
             does not answer.
         failure: The error of the read.
-        is_cancelled: Whether the fiber that has read is cancelled.
-        is_late: Whether the deadline of that fiber has passed.
+        fiber: The fiber that has read.
+        deadline_ms: When its wait ends.
 
     Raises:
         The error, if only the wait of that fiber has ended.
@@ -76,7 +77,7 @@ def judge_failure(
     if net:
         kind = net.value().kind
     if kind == NetError.CANCELLED:
-        if is_cancelled:
+        if fiber.is_cancelled():
             raise Error(failure)
         # The wait begins anew: there is something else to do.
         return
@@ -91,7 +92,7 @@ def judge_failure(
             )
         )
     if not s.liveness.is_question_due(now()):
-        if is_late:
+        if now() >= deadline_ms:
             raise Error(failure)
         # Another fiber has asked meanwhile.
         return

@@ -192,6 +192,7 @@ def _send_tls_at_once(c: SharedConnection):
         c.fail(e)
 
 
+@always_inline
 def _send_plain_at_once(c: SharedConnection):
     ref s = c.state()[]
     var output = c.output()

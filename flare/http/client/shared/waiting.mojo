@@ -180,9 +180,7 @@ def _read_once(
     if failure and is_glance and _is_timeout(failure.value()):
         return
     if failure:
-        judge_failure(
-            c, failure.value(), fiber.is_cancelled(), now() >= deadline_ms
-        )
+        judge_failure(c, failure.value(), fiber, deadline_ms)
     else:
         take_octets(c, count)
 

@@ -38,7 +38,6 @@ struct Clock(TrivialRegisterPassable):
         return max(min(most_ms, self.deadline_ms - now()), 0)
 
 
-@always_inline
 def now() -> Int:
     """Returns the time at which a wait or a turn of the loop last read it.
 

@@ -39,6 +39,8 @@ struct UnsentContent(Movable):
     """How long the client may still close its window to the content."""
     var awaits_window: Bool
     """Whether the content waits for a window of the client."""
+    var next: Optional[PointerTo[UnsentContent]]
+    """The next block that is not in use, if this one is not."""
 
     def __init__(out self, timeout_ms: Int):
         """Creates a content without octets, to which more may be added.
@@ -53,6 +55,7 @@ struct UnsentContent(Movable):
         self.trailers = HeaderMap()
         self.budget = RateBudget(timeout_ms)
         self.awaits_window = False
+        self.next = None
 
     def owned_octets(self) -> Int:
         """Returns how much memory it holds.

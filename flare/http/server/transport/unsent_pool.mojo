@@ -1,30 +1,34 @@
 """Keeps the blocks of contents that wait, for later ones."""
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
-from flare.http.body import Body
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.rate_budget import RateBudget
-from flare.message import HeaderMap
 
 from .h2_connection import UnsentContent
 
-# As many as wait on a few busy connections.
-comptime _SPARE_MAX = 1024
+# As many as wait on a few busy connections. They take about 50 KiB.
+comptime _SPARE_MAX = 256
 
 
 struct UnsentPool(Movable):
-    """The blocks of one worker that are not in use."""
+    """The blocks of one worker that are not in use, as a list."""
 
-    var _spare: List[PointerTo[UnsentContent]]
+    var _first: Optional[PointerTo[UnsentContent]]
+    var _count: Int
 
     def __init__(out self):
         """Creates an empty pool."""
-        self._spare = []
+        self._first = None
+        self._count = 0
 
     def __deinit__(deinit self):
         """Frees the blocks."""
-        for block in self._spare:
+        var found = self._first
+        while found:
+            var block = found.unsafe_value()
+            found = block[].next
             heap_destroy(block)
 
+    @always_inline
     def take(mut self, timeout_ms: Int) -> PointerTo[UnsentContent]:
         """Takes a block, or makes one.
 
@@ -34,9 +38,12 @@ struct UnsentPool(Movable):
         Returns:
             A content without octets, which `give` takes back.
         """
-        if len(self._spare) == 0:
+        if not self._first:
             return heap_create(UnsentContent(timeout_ms))
-        var block = self._spare.pop()
+        var block = self._first.unsafe_value()
+        self._first = block[].next
+        self._count -= 1
+        block[].next = None
         block[].budget = RateBudget(timeout_ms)
         return block
 
@@ -46,29 +53,10 @@ struct UnsentPool(Movable):
         Args:
             block: The block.
         """
-        if len(self._spare) >= _SPARE_MAX:
+        if self._count == _SPARE_MAX:
             heap_destroy(block)
             return
-        ref unsent = block[]
-        unsent.body = Body()
-        unsent.sent = 0
-        if unsent.gathered.capacity() > 0:
-            unsent.gathered = Buffer()
-        unsent.is_last = False
-        unsent.trailers = HeaderMap()
-        unsent.awaits_window = False
-        self._spare.append(block)
-
-    def trim(mut self, kept: Int) -> Bool:
-        """Frees half of the blocks.
-
-        Args:
-            kept: How many stay at least.
-
-        Returns:
-            True if another call would free more.
-        """
-        var stays = max(kept, len(self._spare) // 2)
-        while len(self._spare) > stays:
-            heap_destroy(self._spare.pop())
-        return len(self._spare) > kept
+        block[] = UnsentContent(0)
+        block[].next = self._first
+        self._first = block
+        self._count += 1

@@ -75,7 +75,6 @@ def trim(w: PointerTo[WorkerState]) -> Bool:
     var goes_on = w[].trim_exchanges(_KEPT)
     goes_on = w[].outputs.usual.trim(_KEPT) or goes_on
     goes_on = w[].outputs.large.trim(_LARGE_KEPT) or goes_on
-    goes_on = w[].outputs.unsent.trim(_KEPT) or goes_on
     goes_on = w[].reactor.buffers().trim(_KEPT) or goes_on
     goes_on = w[].reactor.large_buffers().trim(_LARGE_KEPT) or goes_on
     goes_on = w[].reactor.state[].fibers.trim(_KEPT) or goes_on
