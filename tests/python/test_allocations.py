@@ -275,6 +275,15 @@ class Allocations(unittest.TestCase):
                     self.assertEqual(self.count(backend, fields, ask), (0, 0))
                     self.assertIn(said, heads[fields])
 
+    def test_clients_of_several_codings_take_turns_without_an_allocation(self):
+        def ask(peer, values):
+            for i in range(REQUESTS):
+                value = values[i % len(values)]
+                self.answer(peer, b"Accept-Encoding: " + value + b"\r\n")
+
+        values = (b"gzip, deflate, br", b"gzip", b"gzip, deflate, br, zstd")
+        self.assertEqual(self.count("epoll", values, ask), (0, 0))
+
     def converse(self, peer, frames):
         """Sends frames on a WebSocket, which the first call opens."""
         if not frames:

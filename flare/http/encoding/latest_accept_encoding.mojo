@@ -39,7 +39,9 @@ struct LatestAcceptEncoding(Movable):
             if len(value) > 0 and equals(value, Span(self._value)):
                 return self._accepted
             if len(value) <= _OCTETS_MAX:
-                self._value = List[UInt8](value)
+                # Clients may take turns: the memory stays.
+                self._value.clear()
+                self._value.extend(value)
                 self._accepted = AcceptEncoding.of(fields)
                 return self._accepted
         self._value.clear()

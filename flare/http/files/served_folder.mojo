@@ -3,13 +3,13 @@
 from std.memory import ArcPointer
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.message import FieldSection
+from flare.net import NetError
 from flare.runtime.blocking import blocking
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import Fiber, remove_fiber
 from flare.runtime.private_loop import turns_only_to_wait
 from flare.runtime.wait import waiting_fiber
-from flare.message import FieldSection
-from flare.net import NetError
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import EAGAIN, EISDIR, ENOENT
 from flare.sys.folder import FileStatus

@@ -15,8 +15,8 @@ from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
 from .h2_responses import drop_unsent, forget_h2, h2_machine, side_of
 
-# Up to so much, content is added to the output: more urgent content may come.
-# The rest of a buffer of the pool is for heads of further responses.
+# Content is added until the output is so long, because more urgent content may
+# come. The rest of the pool's buffer is for heads of further responses.
 comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 12 * 1024
 # A shorter rest is not worth a frame.
 comptime _FRAME_OCTETS_MIN = 1024
