@@ -49,7 +49,6 @@ comptime _SECRETS = (
     | FieldName.bit(FieldName.SET_COOKIE)
 )
 
-
 # Values that hardly come twice. As entries they would push others out.
 comptime _DISTINCT = (
     FieldName.bit(FieldName.AGE)

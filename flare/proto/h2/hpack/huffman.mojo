@@ -164,7 +164,11 @@ def append_huffman(
         text: The octets.
         coded_octets: The result of `huffman_octets`.
         into: The destination.
+
+    Safety:
+        `coded_octets` is that result for the same text.
     """
+    debug_assert(coded_octets == huffman_octets(text), "not its length")
     # Four octets are written at a time.
     var target = into[].reserve(coded_octets + 3)
     var bits: UInt64 = 0
