@@ -129,10 +129,10 @@ def _check_table(decoder: HpackDecoder, model: HpackModel) raises:
         )
     for i in range(table.count):
         var entry = table.entry(i + 1)
-        var octets = table.unsafe_octets(entry)
-        if octets[: Int(entry.name_octets)] != Span(
-            model.table[i].name
-        ) or octets[Int(entry.name_octets) :] != Span(model.table[i].value):
+        ref line = model.table[i]
+        if table.unsafe_name(entry) != Span(line.name) or table.unsafe_value(
+            entry
+        ) != Span(line.value):
             raise Error("entry ", i + 1, " differs")
 
 

@@ -81,8 +81,7 @@ def table_of(decoder: HpackDecoder) -> String:
     var lines = String()
     for i in range(1, table.count + 1):
         var entry = table.entry(i)
-        var octets = table.unsafe_octets(entry)
         lines += String(entry.size(), " ")
-        lines += text_of(octets[: Int(entry.name_octets)]) + ": "
-        lines += text_of(octets[Int(entry.name_octets) :]) + "\n"
+        lines += text_of(table.unsafe_name(entry)) + ": "
+        lines += text_of(table.unsafe_value(entry)) + "\n"
     return lines + String(table.size)

@@ -37,8 +37,7 @@ def _check(table: DynamicTable, names: List[String]) raises:
     for k in range(len(names)):
         var parts = names[len(names) - 1 - k].split(" ")
         var entry = table.entry(k + 1)
-        var octets = table.unsafe_octets(entry)
-        assert_true(octets[: Int(entry.name_octets)] == parts[0].as_bytes())
+        assert_true(table.unsafe_name(entry) == parts[0].as_bytes())
         assert_equal(Int(entry.value_octets), Int(parts[1]))
         assert_equal(entry.known, UInt8(Int(parts[0]) & 63))
 

@@ -1,7 +1,7 @@
 """Tests how a field block becomes the head of a request (RFC 9113 section 8.3).
 """
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.message import FieldName, Method
@@ -9,6 +9,8 @@ from flare.proto.h2.hpack import HpackDecoder, append_named_literal
 from flare.proto.h2.head_limits import H2HeadFault, H2HeadLimits
 from flare.proto.h2.request_head import RequestHeadReader
 from flare.proto.head import BodyKind
+
+from .blocks import octets_of
 
 comptime _GET: StaticString = (
     ":method: GET|:scheme: https|:authority: a.test|:path: /x?y"
@@ -44,6 +46,12 @@ struct _Scene(Movable):
             raise Error(e.reason)
         finally:
             heap_destroy(block)
+
+    def read_octets(mut self, hexadecimal: StringSlice) raises -> H2HeadFault:
+        return self.reader.read(self.decoder, Span(octets_of(hexadecimal)))
+
+    def target(self) -> String:
+        return String(self.reader.head.target_text(self.reader.octets.span()))
 
     def fields(self) -> String:
         var section = self.reader.head.fields(self.reader.octets.span())
@@ -252,6 +260,54 @@ def test_a_head_that_is_too_long_keeps_the_table_right() raises:
     assert_equal(scene.reader.read(scene.decoder, Span(block)).status, 431)
     assert_equal(scene.decoder.state[].table.count, 1)
     assert_true(len(scene.reader.octets) < 100)
+
+
+def test_heads_that_differ_in_their_path_only() raises:
+    var scene = _Scene()
+    # GET, https, `/1`, the authority `a` and x-a: 1, the last two inserted.
+    var first = "82 87 04 02 2f31 41 01 61 40 03 782d61 01 31"
+    assert_false(Bool(scene.read_octets(first)))
+    var fields = scene.fields()
+    # Each path is a string, `/abc` in the Huffman code; the rest are indices.
+    var paths: List[String] = [
+        "02 2f32",
+        "84 61 c7 8c ff",
+        "03 2f3f78",
+        "01 2f",
+    ]
+    for path in paths:
+        var block = String("82 87 04 ", path, " bf be")
+        assert_false(Bool(scene.read_octets(block)), block)
+        assert_equal(scene.fields(), fields)
+        assert_equal(scene.reader.head.host, 0)
+        assert_equal(scene.reader.head.method, Method.GET)
+    assert_equal(scene.target(), "/")
+    # The latest heads came from the pattern, in which the path is the last part.
+    ref head = scene.reader.head
+    assert_equal(
+        head.target_start + head.target_octets, len(scene.reader.octets)
+    )
+    # Another method, scheme, order or end is another head.
+    assert_false(Bool(scene.read_octets("83 87 04 02 2f32 bf be")))
+    assert_equal(scene.reader.head.method, Method.POST)
+    assert_equal(scene.read_octets("83 88 04 02 2f32 bf be").status, 0)
+    assert_true(Bool(scene.read_octets("83 88 04 02 2f32 bf be")))
+    assert_false(Bool(scene.read_octets("83 87 04 02 2f32 bf")))
+    assert_equal(scene.fields(), "Host: a|")
+
+
+def test_a_path_at_fault_is_found_in_each_head() raises:
+    var scene = _Scene()
+    assert_false(Bool(scene.read_octets("82 87 04 02 2f31 41 01 61")))
+    assert_false(Bool(scene.read_octets("82 87 04 02 2f31 be")))
+    for _ in range(2):
+        # `a` is no path; DEL is no octet of a value.
+        assert_equal(scene.read_octets("82 87 04 01 61 be").status, 400)
+        var fault = scene.read_octets("82 87 04 02 2f7f be")
+        assert_true(Bool(fault))
+        assert_equal(fault.status, 0)
+        with assert_raises(contains="incomplete"):
+            _ = scene.read_octets("82 87 04 7e 2f be")
 
 
 comptime TESTS = __functions_in_module()

@@ -141,14 +141,17 @@ def line_kind(name_kind: UInt8, value: Span[UInt8, _]) -> UInt8:
 
 
 def _pseudo_of(name: Span[UInt8, _]) -> UInt8:
-    if equals(name, "path".as_bytes()):
-        return LineKind.PATH
-    if equals(name, "method".as_bytes()):
-        return LineKind.METHOD
-    if equals(name, "scheme".as_bytes()):
-        return LineKind.SCHEME
-    if equals(name, "authority".as_bytes()):
-        return LineKind.AUTHORITY
-    if equals(name, "protocol".as_bytes()):
-        return LineKind.PROTOCOL
-    return 0
+    # The first letter and the length leave one name.
+    var text: StaticString
+    var bit: UInt8
+    if len(name) == 4:
+        text, bit = StaticString("path"), LineKind.PATH
+    elif len(name) == 6 and name.unsafe_get(0) == 109:
+        text, bit = StaticString("method"), LineKind.METHOD
+    elif len(name) == 6:
+        text, bit = StaticString("scheme"), LineKind.SCHEME
+    elif len(name) == 9:
+        text, bit = StaticString("authority"), LineKind.AUTHORITY
+    else:
+        text, bit = StaticString("protocol"), LineKind.PROTOCOL
+    return bit if equals(name, text.as_bytes()) else 0

@@ -120,9 +120,7 @@ def append_head(
     encoder.begin_block(output)
     encoder.append_status(head.status, output)
     if len(head.date) > 0 and not fields.has_known(FieldName.DATE):
-        encoder.append_line(
-            "date".as_bytes(), head.date, FieldName.DATE, output
-        )
+        encoder.append_date(head.date, output)
     if head.content_octets >= 0:
         encoder.append_length(head.content_octets, output)
     append_fields[_DROPPED](state, fields, output)

@@ -17,6 +17,7 @@ from ..head import BodyKind, Head, HeadVersion
 from .content_length import parse_length
 from .field_check import LineKind, is_of_connection
 from .head_limits import H2HeadFault, H2HeadLimits
+from .head_template import BlockFacts, HeadTemplate, is_path_literal
 from .hpack import HpackDecoder, HpackError, HpackField
 from .hpack.decoder import KEPT_OCTETS_MAX
 from .priority_field import H2Priority, parse_priority
@@ -25,6 +26,22 @@ from .wire_line import append_field_line
 # `: ` and CR LF.
 comptime _AROUND_OCTETS = 4
 comptime _COLON: UInt8 = 58
+
+
+@fieldwise_init
+struct _Seen(TrivialRegisterPassable):
+    """The facts that the lines of a block have shown so far."""
+
+    # The pseudo-header fields, and whether another field came.
+    var pseudo: UInt8
+    var has_fields: Bool
+    var scheme_is_known: Bool
+    var has_valid_host: Bool
+    var section_octets: Int
+    var fault: H2HeadFault
+
+    def __init__(out self):
+        self = Self(0, False, False, False, 0, H2HeadFault.NONE)
 
 
 struct RequestHeadReader(Movable):
@@ -39,13 +56,8 @@ struct RequestHeadReader(Movable):
     var _limits: H2HeadLimits
     var _crumbs: Buffer
     var _crumb_count: Int
-    # The pseudo-header fields so far, and whether another field came.
-    var _pseudo: UInt8
-    var _has_fields: Bool
-    var _scheme_is_known: Bool
-    var _has_valid_host: Bool
-    var _section_octets: Int
-    var _fault: H2HeadFault
+    var _seen: _Seen
+    var _template: HeadTemplate
 
     def __init__(out self, limits: H2HeadLimits):
         """Creates a reader.
@@ -59,12 +71,8 @@ struct RequestHeadReader(Movable):
         self._limits = limits
         self._crumbs = Buffer()
         self._crumb_count = 0
-        self._pseudo = 0
-        self._has_fields = False
-        self._scheme_is_known = False
-        self._has_valid_host = False
-        self._section_octets = 0
-        self._fault = H2HeadFault.NONE
+        self._seen = _Seen()
+        self._template = HeadTemplate()
 
     def read(
         mut self, decoder: HpackDecoder, block: Span[mut=False, UInt8, _]
@@ -82,46 +90,81 @@ struct RequestHeadReader(Movable):
             HpackError: If the block cannot be decompressed.
         """
         self._begin()
+        if self._template.fill(
+            decoder,
+            block,
+            self._limits.section_octets_max,
+            self.head,
+            self.octets,
+        ):
+            self.priority = self._template.priority
+            return H2HeadFault.NONE
+        self._read_lines(decoder, block)
+        return self._seen.fault
+
+    @no_inline
+    def _read_lines(
+        mut self, decoder: HpackDecoder, block: Span[mut=False, UInt8, _]
+    ) raises HpackError:
+        var version = decoder.state[].table.version
+        var path_start = 0
+        var path_end = 0
         decoder.begin_block()
         var at = 0
         while True:
             var field = decoder.next(block, at)
             if not field:
                 break
+            if is_path_literal(block.unsafe_get(at)):
+                path_start = at
+                path_end = field.end
             at = field.end
             # After a fault, the rest matters to the table only.
-            if not self._fault:
+            if not self._seen.fault:
                 self._take(field)
-        if not self._fault:
+        if not self._seen.fault:
             self._finish()
         if self._crumbs.capacity() > KEPT_OCTETS_MAX:
             self._crumbs = Buffer()
-        return self._fault
+        if (
+            not self._seen.fault
+            and path_end > 0
+            and version == decoder.state[].table.version
+        ):
+            self._template.take(
+                block,
+                BlockFacts(
+                    version,
+                    path_start,
+                    path_end,
+                    self._seen.section_octets,
+                ),
+                self.head,
+                self.octets.span(),
+                self.priority,
+            )
 
     def _begin(mut self):
         self.head.begin(0)
         self.head.version = HeadVersion(2, 0)
+        # The one before may have been CONNECT.
+        self.head.method = Method.OTHER
         self.octets.clear()
         self.priority = H2Priority()
         self._crumbs.clear()
         self._crumb_count = 0
-        self._pseudo = 0
-        self._has_fields = False
-        self._scheme_is_known = False
-        self._has_valid_host = False
-        self._section_octets = 0
-        self._fault = H2HeadFault.NONE
+        self._seen = _Seen()
 
     def _take(mut self, field: HpackField):
-        self._section_octets += (
+        self._seen.section_octets += (
             len(field.name) + len(field.value) + _AROUND_OCTETS
         )
-        if self._section_octets > self._limits.section_octets_max:
+        if self._seen.section_octets > self._limits.section_octets_max:
             self._refuse(431, "the header section exceeds the limit")
         elif field.kind & LineKind.VALID_VALUE == 0:
             self._break_off("a field value holds a forbidden octet")
         elif field.kind & LineKind.VALID_NAME != 0:
-            self._has_fields = True
+            self._seen.has_fields = True
             self._take_field(field)
         elif field.kind & LineKind.PSEUDO != 0:
             self._take_pseudo(field)
@@ -145,7 +188,7 @@ struct RequestHeadReader(Movable):
             if self.head.method == Method.OTHER and not is_token(field.value):
                 self._break_off("the method is not a token")
         elif bit == LineKind.SCHEME:
-            self._scheme_is_known = _is(field.value, "https") or _is(
+            self._seen.scheme_is_known = _is(field.value, "https") or _is(
                 field.value, "http"
             )
         elif bit == LineKind.PROTOCOL:
@@ -157,13 +200,13 @@ struct RequestHeadReader(Movable):
         else:
             self.head.host = len(self.head.lines)
             self.head.known |= FieldName.bit(FieldName.HOST)
-            self._has_valid_host = field.kind & LineKind.VALID_HOST != 0
+            self._seen.has_valid_host = field.kind & LineKind.VALID_HOST != 0
             self._append_line("Host".as_bytes(), field.value)
-        if self._pseudo & bit != 0:
+        if self._seen.pseudo & bit != 0:
             self._break_off("a repeated pseudo-header field")
-        elif self._has_fields:
+        elif self._seen.has_fields:
             self._break_off("a pseudo-header field after another field")
-        self._pseudo |= bit
+        self._seen.pseudo |= bit
 
     def _take_field(mut self, field: HpackField):
         ref h = self.head
@@ -226,15 +269,15 @@ struct RequestHeadReader(Movable):
             self._finish_extended_connect()
         if h.method == Method.CONNECT:
             self._refuse(400, "CONNECT has no origin here")
-        elif self._pseudo & WANTED != WANTED:
+        elif self._seen.pseudo & WANTED != WANTED:
             self._break_off("a pseudo-header field is missing")
-        elif not self._scheme_is_known:
+        elif not self._seen.scheme_is_known:
             self._refuse(400, "the scheme is neither http nor https")
         elif h.host < 0:
             self._refuse(400, "Host is missing")
-        elif not self._has_valid_host and not valid_host(self._host()):
+        elif not self._seen.has_valid_host and not valid_host(self._host()):
             self._break_off("the authority is not valid")
-        if self._fault:
+        if self._seen.fault:
             return
         self._finish_target()
         h.keep_alive = True
@@ -278,9 +321,9 @@ struct RequestHeadReader(Movable):
 
     def _host(self) -> Span[UInt8, origin_of(self.octets)]:
         ref line = self.head.lines[self.head.host]
-        return self.octets.span()[Int(line.value_start) :][
-            : Int(line.value_octets)
-        ]
+        return self.octets.span().unsafe_subspan(
+            offset=Int(line.value_start), length=Int(line.value_octets)
+        )
 
     def _is_host(self, value: Span[UInt8, _]) -> Bool:
         return equals(self._host(), value)
@@ -299,8 +342,8 @@ struct RequestHeadReader(Movable):
 
     def _note(mut self, fault: H2HeadFault):
         # The first one counts.
-        if not self._fault:
-            self._fault = fault
+        if not self._seen.fault:
+            self._seen.fault = fault
 
 
 @always_inline

@@ -69,6 +69,18 @@ struct HpackField(Boolable, TrivialRegisterPassable):
         return self.end > 0
 
 
+@fieldwise_init
+struct HpackString(TrivialRegisterPassable):
+    """A string of a block."""
+
+    var octets: Span[UInt8, ImmUntrackedOrigin]
+    """The string; any octets."""
+    var is_decoded: Bool
+    """Whether it was written by the Huffman code."""
+    var end: Int
+    """The offset of the octet after it in the block."""
+
+
 struct HpackDecoderState(Movable):
     """The state of a decoder."""
 
@@ -147,9 +159,34 @@ struct HpackDecoder(TrivialRegisterPassable):
             if first < 32:
                 return self._literal(block, start, first >= 16)
             start = self._update_size(block, start)
+        self.end_block()
+        return HpackField.none()
+
+    @always_inline
+    def next_value(
+        self, block: Span[mut=False, UInt8, _], at: Int
+    ) raises HpackError -> HpackString:
+        """Reads the value of a literal line whose name is known.
+
+        Args:
+            block: The whole block.
+            at: The start of the value.
+
+        Returns:
+            The value, which is valid until the next call.
+
+        Raises:
+            HpackError: If the string is malformed or incomplete.
+        """
+        self.state[].scratch.clear()
+        return self._string(block, at)
+
+    @always_inline
+    def end_block(self):
+        """Frees memory that later blocks hardly need. `next` does so after the
+        last line."""
         if unlikely(self.state[].scratch.capacity() > KEPT_OCTETS_MAX):
             self.state[].scratch = Buffer()
-        return HpackField.none()
 
     @always_inline
     def _indexed(
@@ -166,10 +203,9 @@ struct HpackDecoder(TrivialRegisterPassable):
             if index - STATIC_COUNT > table.count:
                 raise HpackError("an index exceeds the table")
             var entry = table.entry(index - STATIC_COUNT)
-            var octets = table.unsafe_octets(entry)
             return HpackField(
-                octets[: Int(entry.name_octets)],
-                octets[Int(entry.name_octets) :],
+                table.unsafe_name(entry),
+                table.unsafe_value(entry),
                 entry.known,
                 entry.kind,
                 False,
@@ -211,9 +247,8 @@ struct HpackDecoder(TrivialRegisterPassable):
         ref table = self.state[].table
         field.kind = line_kind(field.kind, field.value)
         if table.insert(field.name, field.value, field.known, field.kind):
-            var octets = table.unsafe_octets(table.entry(1))
-            field.name = octets[: len(field.name)]
-            field.value = octets[len(field.name) :]
+            field.name = table.unsafe_name(table.entry(1))
+            field.value = table.unsafe_value(table.entry(1))
         return field
 
     @always_inline
@@ -265,7 +300,7 @@ struct HpackDecoder(TrivialRegisterPassable):
     @always_inline
     def _string(
         self, block: Span[mut=False, UInt8, _], at: Int
-    ) raises HpackError -> _String:
+    ) raises HpackError -> HpackString:
         if at >= len(block):
             raise HpackError("a literal is incomplete")
         var is_coded = block.unsafe_get(at) >= 128
@@ -275,12 +310,12 @@ struct HpackDecoder(TrivialRegisterPassable):
             raise HpackError("a string is incomplete")
         var octets = _untracked(block[length.end : end])
         if not is_coded:
-            return _String(octets, False, end)
+            return HpackString(octets, False, end)
         ref scratch = self.state[].scratch
         var before = len(scratch)
         if not decode_huffman(octets, Pointer(to=scratch)):
             raise HpackError("a string is no Huffman code")
-        return _String(self._scratch_octets()[before:], True, end)
+        return HpackString(self._scratch_octets()[before:], True, end)
 
     def _scratch_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
         return _untracked(self.state[].scratch.span())
@@ -299,13 +334,6 @@ struct HpackDecoder(TrivialRegisterPassable):
             raise HpackError("the table's size exceeds the limit")
         s.table.limit(size.value)
         return size.end
-
-
-@fieldwise_init
-struct _String(TrivialRegisterPassable):
-    var octets: Span[UInt8, ImmUntrackedOrigin]
-    var is_decoded: Bool
-    var end: Int
 
 
 @always_inline

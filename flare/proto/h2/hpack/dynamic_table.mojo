@@ -57,6 +57,9 @@ struct DynamicTable(Movable):
     """The sum of their sizes."""
     var size_max: Int
     """The largest sum of sizes."""
+    var version: Int
+    """How often it has changed. While this is the same, each index means the
+    same."""
 
     def __init__(out self, size_max: Int):
         """Creates an empty table.
@@ -71,6 +74,7 @@ struct DynamicTable(Movable):
         self.count = 0
         self.size = 0
         self.size_max = size_max
+        self.version = 0
 
     @always_inline
     def entry(self, index: Int) -> TableEntry:
@@ -87,26 +91,49 @@ struct DynamicTable(Movable):
         )
 
     @always_inline
-    def unsafe_octets(
-        self, entry: TableEntry
-    ) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Returns the octets of an entry.
+    def unsafe_name(self, entry: TableEntry) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Returns the name of an entry.
 
         Args:
             entry: An entry of this table.
 
         Returns:
-            Its name, and its value after it.
+            The name.
 
         Safety:
-            They are valid until the next insertion.
+            It is valid until the next insertion.
         """
+        return self._octets_at(entry.start, entry.name_octets)
+
+    @always_inline
+    def unsafe_value(
+        self, entry: TableEntry
+    ) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Returns the value of an entry.
+
+        Args:
+            entry: An entry of this table.
+
+        Returns:
+            The value.
+
+        Safety:
+            It is valid until the next insertion.
+        """
+        return self._octets_at(
+            entry.start + UInt32(entry.name_octets), entry.value_octets
+        )
+
+    @always_inline
+    def _octets_at(
+        self, start: UInt32, count: UInt16
+    ) -> Span[UInt8, ImmUntrackedOrigin]:
         return Span[UInt8, ImmUntrackedOrigin](
             unsafe_ptr=self.octets.unsafe_front()
-            .unsafe_offset(Int(entry.start - self.base))
+            .unsafe_offset(Int(start - self.base))
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=Int(entry.name_octets) + Int(entry.value_octets),
+            length=Int(count),
         )
 
     def limit(mut self, size_max: Int):
@@ -116,6 +143,7 @@ struct DynamicTable(Movable):
         Args:
             size_max: The largest sum.
         """
+        self.version += 1
         self.size_max = size_max
         self._make_room(0)
 
@@ -137,6 +165,7 @@ struct DynamicTable(Movable):
         Returns:
             False if it is too large for the table, which is empty then.
         """
+        self.version += 1
         var octets = len(name) + len(value)
         self._make_room(octets + ENTRY_OVERHEAD_OCTETS)
         if octets + ENTRY_OVERHEAD_OCTETS > self.size_max:

@@ -7,6 +7,7 @@ is.
 """
 
 from std.builtin.globals import global_constant
+from std.sys.intrinsics import unlikely
 
 from flare.core import (
     Buffer,
@@ -98,6 +99,9 @@ struct HpackEncoderState(Movable):
     """The lines that were used lately, by a part of their hashes."""
     var insertions: UInt32
     """How many lines were ever inserted, modulo 2^32."""
+    var date_insertion: UInt32
+    """The number of the latest insertion of a Date line, counted from 1; 0 if
+    there was none."""
     var size_told_first: Int
     """The smallest size of the table since the last block; -1 if the peer does
     not have to be told."""
@@ -107,6 +111,7 @@ struct HpackEncoderState(Movable):
         self.table = DynamicTable(TABLE_OCTETS)
         self.seen = []
         self.insertions = 0
+        self.date_insertion = 0
         self.size_told_first = -1
 
 
@@ -180,11 +185,34 @@ struct HpackEncoder(TrivialRegisterPassable):
             octets: The length.
             into: The destination.
         """
-        append_integer(_PLAIN, 4, _LENGTH_INDEX, into)
-        var at = len(into[])
-        into[].append_octet(0)
+        # The name's index in two octets, the length, and up to 19 digits. The
+        # digits need no more room, so the octets stay where they are.
+        var target = into[].reserve(3 + 20)
+        target[] = 15
+        target[unsafe_offset=1] = UInt8(_LENGTH_INDEX - 15)
+        into[].advance(3)
+        var before = len(into[])
         into[].append_decimal(octets)
-        into[].unsafe_front()[unsafe_offset=at] = UInt8(len(into[]) - at - 1)
+        target[unsafe_offset=2] = UInt8(len(into[]) - before)
+
+    @no_inline
+    def append_date(self, value: Span[UInt8, _], into: PointerTo[Buffer]):
+        """Writes Date, which is the same line for a second.
+
+        Args:
+            value: The date.
+            into: The destination.
+        """
+        ref s = self.state[]
+        var name = "date".as_bytes()
+        var index = Int(s.insertions - s.date_insertion) + 1
+        if s.date_insertion != 0 and index <= s.table.count:
+            if self._is_entry(index, name, value, FieldName.DATE):
+                return append_integer(_INDEXED, 7, STATIC_COUNT + index, into)
+        var insertions = s.insertions
+        self.append_line(name, value, FieldName.DATE, into)
+        if s.insertions != insertions:
+            s.date_insertion = s.insertions
 
     def append_method(
         self,
@@ -283,7 +311,7 @@ struct HpackEncoder(TrivialRegisterPassable):
         if len(value) > _VALUE_OCTETS_MAX or size > self.state[].table.size_max:
             return _append(_PLAIN, id, name, value, into)
         ref s = self.state[]
-        if len(s.seen) == 0:
+        if unlikely(len(s.seen) == 0):
             s.seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
         var hash = _hash_of(name, value, known)
         ref seen = s.seen.unsafe_get(Int(hash >> 26))
@@ -315,15 +343,14 @@ struct HpackEncoder(TrivialRegisterPassable):
         value: Span[UInt8, _],
         known: UInt8,
     ) -> Bool:
-        var entry = self.state[].table.entry(index)
-        var octets = self.state[].table.unsafe_octets(entry)
+        ref table = self.state[].table
+        var entry = table.entry(index)
         return (
             entry.known == known
-            and Int(entry.name_octets) == len(name)
-            and equals(octets[len(name) :], value)
+            and equals(table.unsafe_value(entry), value)
             and (
                 known != FieldName.UNKNOWN
-                or equals_ignoring_case(octets[: len(name)], name)
+                or equals_ignoring_case(table.unsafe_name(entry), name)
             )
         )
 

@@ -28,8 +28,8 @@ comptime _EOS = 256
 comptime _LENGTH_MIN = 5
 comptime _LENGTH_MAX = 30
 # Codes of up to so many bits are found with one look: those of all octets that
-# are frequent, and often two at a time.
-comptime _FAST_BITS = 11
+# are frequent. Letters and digits mostly come two at a time.
+comptime _FAST_BITS = 12
 comptime _FAST_COUNT = 1 << _FAST_BITS
 comptime _CODES = _codes()
 comptime _FAST = _fast_table()
@@ -106,10 +106,11 @@ def _shifts() -> Array[Int32, _LENGTH_MAX + 1]:
 def _fast_table() -> Array[UInt32, _FAST_COUNT]:
     """Returns the symbol that each possible beginning stands for, and the next
     one if its code is whole. They take 16 bits. Above those are the length of
-    both in 5 bits, their number, and the length of the first. An entry is 0 if
-    the code is longer."""
+    both in 7 bits, their number in 2, and the length of the first. If the code
+    is longer, the length of both is one that never is there, and the other
+    numbers are 0."""
     var firsts = _first_table()
-    var table = Array[UInt32, _FAST_COUNT](fill=0)
+    var table = Array[UInt32, _FAST_COUNT](fill=UInt32(64 << 16))
     for i in range(_FAST_COUNT):
         var symbol = Int(firsts[i] & 255)
         var length = Int(firsts[i] >> 8)
@@ -117,10 +118,10 @@ def _fast_table() -> Array[UInt32, _FAST_COUNT]:
             continue
         var next = firsts[i << length & (_FAST_COUNT - 1)]
         var both = length + Int(next >> 8)
-        table[i] = UInt32(length << 24 | 1 << 21 | length << 16 | symbol)
+        table[i] = UInt32(length << 25 | 1 << 23 | length << 16 | symbol)
         if next != 0 and both <= _FAST_BITS:
             symbol |= Int(next & 255) << 8
-            table[i] = UInt32(length << 24 | 2 << 21 | both << 16 | symbol)
+            table[i] = UInt32(length << 25 | 2 << 23 | both << 16 | symbol)
     return table^
 
 
@@ -197,6 +198,14 @@ def _store(bits: UInt64, target: OctetPointer, at: Int):
     )
 
 
+@fieldwise_init
+struct _Code(TrivialRegisterPassable):
+    """One code of a string: its symbol, and its length in bits."""
+
+    var symbol: Int
+    var length: Int
+
+
 @no_inline
 def decode_huffman(coded: Span[UInt8, _], into: PointerTo[Buffer]) -> Bool:
     """Decodes a string.
@@ -219,37 +228,39 @@ def decode_huffman(coded: Span[UInt8, _], into: PointerTo[Buffer]) -> Bool:
     var held = 0
     var at = 0
     while True:
-        if at < len(coded):
+        if at + 8 <= len(coded):
+            bits |= _load_eight(coded, at) >> UInt64(held)
+            at += (63 - held) >> 3
+            held |= 56
+        elif at < len(coded):
             bits |= _load(coded, at) >> UInt64(held)
             var taken = min(len(coded) - at, (63 - held) >> 3)
             at += taken
             held += 8 * taken
         var entry = _entry(bits)
-        while _length(entry) <= held and entry != 0:
+        while _length(entry) <= held:
             target.unsafe_offset(count).unsafe_bitcast[UInt16]().unsafe_store[
                 alignment=1
             ](UInt16(entry & 0xFFFF))
-            count += Int(entry >> 21 & 3)
+            count += Int(entry >> 23 & 3)
             bits <<= UInt64(_length(entry))
             held -= _length(entry)
             entry = _entry(bits)
         if held < _LENGTH_MAX and at < len(coded):
             continue
         # A long code, or the first of two symbols.
-        var length = Int(entry >> 24)
-        var symbol = Int(entry & 255)
-        if length == 0:
-            length = _length_of_long(UInt32(bits >> 32))
-            symbol = _symbol_of_long(UInt32(bits >> 32), length)
-        if length > held:
+        var code = _Code(Int(entry & 255), Int(entry >> 25))
+        if code.length == 0:
+            code = _long_code(UInt32(bits >> 32))
+        if code.length > held:
             into[].advance(count)
             return held < 8 and bits == ~(UInt64.MAX >> UInt64(held))
-        if symbol == _EOS:
+        if code.symbol == _EOS:
             return False
-        target[unsafe_offset=count] = UInt8(symbol & 255)
+        target[unsafe_offset=count] = UInt8(code.symbol & 255)
         count += 1
-        bits <<= UInt64(length)
-        held -= length
+        bits <<= UInt64(code.length)
+        held -= code.length
 
 
 @always_inline
@@ -261,7 +272,7 @@ def _entry(bits: UInt64) -> UInt32:
 
 @always_inline
 def _length(entry: UInt32) -> Int:
-    return Int(entry >> 16 & 31)
+    return Int(entry >> 16 & 127)
 
 
 @always_inline
@@ -274,27 +285,27 @@ def _load(octets: Span[UInt8, _], at: Int) -> UInt64:
             bits |= UInt64(octets.unsafe_get(i)) << UInt64(56 - 8 * (i - at))
         return bits
     var start = min(at, len(octets) - 8)
+    return _load_eight(octets, start) << UInt64(8 * (at - start))
+
+
+@always_inline
+def _load_eight(octets: Span[UInt8, _], at: Int) -> UInt64:
     return byte_swap(
         octets.unsafe_ptr()
-        .unsafe_offset(start)
+        .unsafe_offset(at)
         .unsafe_bitcast[UInt64]()
         .unsafe_load[alignment=1]()
-    ) << UInt64(8 * (at - start))
+    )
 
 
 @no_inline
-def _length_of_long(bits: UInt32) -> Int:
+def _long_code(bits: UInt32) -> _Code:
     var length = _FAST_BITS + 1
     while length < _LENGTH_MAX and bits >= global_constant[_ENDS]().unsafe_get(
         length
     ):
         length += 1
-    return length
-
-
-@no_inline
-def _symbol_of_long(bits: UInt32, length: Int) -> Int:
     var place = Int(bits >> UInt32(32 - length)) + Int(
         global_constant[_SHIFTS]().unsafe_get(length)
     )
-    return Int(global_constant[_SORTED]().unsafe_get(place))
+    return _Code(Int(global_constant[_SORTED]().unsafe_get(place)), length)
