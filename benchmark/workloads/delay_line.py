@@ -1,7 +1,8 @@
 """Puts a distance between two network namespaces, without `netem`.
 
 Each has a TUN device. A process of its own holds each packet back for half of the
-round trip. It needs the rights of root.
+round trip, and lets no more octets through than the rate allows. It needs the
+rights of root.
 """
 
 import collections
@@ -41,12 +42,12 @@ def open_device(address):
 
 
 @contextlib.contextmanager
-def delay_between(one, other, delay_ms):
+def delay_between(one, other, delay_ms, octets_per_second=float("inf")):
     """Carries packets between two devices while a `with` block runs."""
     process = os.fork()
     if process == 0:
         try:
-            _carry((one, other), delay_ms / 1000)
+            _carry((one, other), delay_ms / 1000, octets_per_second)
         finally:
             os._exit(1)
     try:
@@ -56,28 +57,44 @@ def delay_between(one, other, delay_ms):
         os.waitpid(process, 0)
 
 
-def _carry(devices, seconds):
-    waiting = [collections.deque() for _ in devices]
+def _carry(devices, seconds, octets_per_second):
+    waiting = [_Line(seconds, octets_per_second) for _ in devices]
     while True:
-        dues = [each[0][0] for each in waiting if each]
+        dues = [each.packets[0][0] for each in waiting if each.packets]
         left = max(0.0, min(dues) - time.monotonic()) if dues else None
         # The clock of select is too coarse for what is left of a wait.
         readable, _, _ = select.select(devices, [], [], left)
         now = time.monotonic()
         for i, device in enumerate(devices):
             if device in readable:
-                _receive(device, waiting[i], now + seconds)
-            queue = waiting[i]
+                _receive(device, waiting[i], now)
+            queue = waiting[i].packets
             while queue and queue[0][0] <= now:
                 with contextlib.suppress(OSError):
                     os.write(devices[1 - i], queue[0][1])
                 queue.popleft()
 
 
-def _receive(device, queue, due):
+class _Line:
+    """Is one direction: the packets, each with the time when it is due."""
+
+    def __init__(self, seconds, octets_per_second):
+        self.packets = collections.deque()
+        self._seconds = seconds
+        self._octets_per_second = octets_per_second
+        self._free_at = 0.0
+
+    def add(self, packet, now):
+        """Takes a packet, which follows those before it."""
+        begun = max(now, self._free_at)
+        self._free_at = begun + len(packet) / self._octets_per_second
+        self.packets.append((self._free_at + self._seconds, packet))
+
+
+def _receive(device, line, now):
     for _ in range(200):
         try:
-            queue.append((due, os.read(device, _PACKET_OCTETS + 100)))
+            line.add(os.read(device, _PACKET_OCTETS + 100), now)
         except BlockingIOError:
             return
         except OSError as problem:

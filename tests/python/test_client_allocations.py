@@ -58,6 +58,44 @@ class Canned:
         self.listener.close()
 
 
+class CannedHttp2(Canned):
+    """Answers every stream with the same octets, with prior knowledge."""
+
+    # :status 200, and Content-Type in the static table.
+    HEAD = b"\x88\x0f\x10\x0atext/plain"
+    BODY = b"Hello, World!"
+
+    @staticmethod
+    def frame(kind, flags, stream, payload=b""):
+        length = struct.pack(">I", len(payload))[1:]
+        return length + struct.pack(">BBI", kind, flags, stream) + payload
+
+    def answer(self, peer):
+        with peer:
+            # SETTINGS, and more credit than the test takes.
+            peer.sendall(self.frame(4, 0, 0))
+            asked = peer.recv(4096)
+            while len(asked) < 24:
+                asked += peer.recv(4096)
+            asked = asked[24:]
+            while octets := peer.recv(65_536):
+                asked += octets
+                answers = b""
+                while len(asked) >= 9:
+                    length = int.from_bytes(asked[:3], "big")
+                    if len(asked) < 9 + length:
+                        break
+                    kind, flags = asked[3], asked[4]
+                    stream = int.from_bytes(asked[5:9], "big")
+                    payload, asked = asked[9 : 9 + length], asked[9 + length :]
+                    if kind == 1:
+                        answers += self.frame(1, 4, stream, self.HEAD)
+                        answers += self.frame(0, 1, stream, self.BODY)
+                    elif kind in (4, 6) and not flags & 1:
+                        answers += self.frame(kind, 1, 0, payload * (kind == 6))
+                peer.sendall(answers)
+
+
 class ClientAllocations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -74,14 +112,15 @@ class ClientAllocations(unittest.TestCase):
              ROOT / "tests" / "python" / "count_allocations.c", "-ldl"],
             check=True, timeout=60,
         )
-        cls.server = Canned()
+        cls.servers = {"h1": Canned(), "h2": CannedHttp2()}
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.close()
+        for server in cls.servers.values():
+            server.close()
         cls.folder.cleanup()
 
-    def taken(self, backend, concurrency, requests):
+    def taken(self, backend, concurrency, requests, version):
         """Counts the blocks that a number of requests takes."""
         with tempfile.NamedTemporaryFile() as file:
             file.truncate(4096)
@@ -89,8 +128,9 @@ class ClientAllocations(unittest.TestCase):
                 os.environ, LD_PRELOAD=self.library, FLARE_COUNTERS=file.name
             )
             client = subprocess.Popen(
-                [self.program, str(self.server.port), str(concurrency),
-                 str(WARM_UP), str(requests), backend],
+                [self.program, str(self.servers[version].port),
+                 str(concurrency), str(WARM_UP), str(requests), backend,
+                 version],
                 env=environment, text=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             )
@@ -112,10 +152,10 @@ class ClientAllocations(unittest.TestCase):
                 client.stdin.close()
                 client.stdout.close()
 
-    def surplus(self, backend, concurrency):
+    def surplus(self, backend, concurrency, version="h1"):
         """Gives what many requests take beyond few."""
-        few = self.taken(backend, concurrency, FEW)
-        return self.taken(backend, concurrency, MANY) - few
+        few = self.taken(backend, concurrency, FEW, version)
+        return self.taken(backend, concurrency, MANY, version) - few
 
     def test_a_request_allocates_nothing(self):
         for backend in ("io_uring", "epoll"):
@@ -131,6 +171,13 @@ class ClientAllocations(unittest.TestCase):
         for backend in ("io_uring", "epoll"):
             with self.subTest(backend):
                 self.assertLessEqual(self.surplus(backend, 64), SURPLUS_MAX)
+
+    def test_a_request_of_http_2_takes_one_block(self):
+        for backend in ("io_uring", "epoll"):
+            for concurrency in (1, 64):
+                with self.subTest(backend, concurrency=concurrency):
+                    found = self.surplus(backend, concurrency, "h2")
+                    self.assertLessEqual(found, MANY - FEW + SURPLUS_MAX)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Asks with flare's client: PORT CONCURRENCY WARM_UP REQUESTS [BACKEND]."""
+"""Asks with flare's client: PORT CONCURRENCY WARM_UP REQUESTS [BACKEND [h2]]."""
 
 from std.sys import argv
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.http import HttpClient
+from flare.http import ClientConfig, HttpClient
 from flare.runtime import BackendKind, JoinHandle, spawn
 from flare.runtime.private_loop import begin_private_loop
 from flare.runtime.reactor import ReactorConfig
@@ -49,10 +49,15 @@ def tell(word: StaticString) raises:
 
 def main() raises:
     var words = argv()
-    if len(words) == 6 and words[5] == "epoll":
+    if len(words) > 5 and words[5] == "epoll":
         _ = begin_private_loop(ReactorConfig(backend=BackendKind.EPOLL))
     var concurrency = Int(words[2])
-    var client = heap_create(HttpClient(String("http://127.0.0.1:", words[1])))
+    var config = ClientConfig(
+        http2_prior_knowledge=len(words) > 6 and words[6] == "h2"
+    )
+    var client = heap_create(
+        HttpClient(String("http://127.0.0.1:", words[1]), config=config^)
+    )
     all(client, concurrency, Int(words[3]))
     tell("ready")
     all(client, concurrency, Int(words[4]))
