@@ -33,12 +33,16 @@ struct _Pair(Movable):
             var colon = line.find(": ")
             var name = String(line[byte=:colon])
             var value = String(line[byte = colon + 2 :])
-            self.encoder.append_line(
-                name.as_bytes(),
-                value.as_bytes(),
-                known_field(name.as_bytes()),
-                self.block,
-            )
+            if name == "date":
+                # A handler's own line has a capital.
+                self.encoder.append_date(value.as_bytes(), self.block)
+            else:
+                self.encoder.append_line(
+                    name.as_bytes(),
+                    value.as_bytes(),
+                    known_field(name.as_bytes()),
+                    self.block,
+                )
             wanted += name.lower() + ": " + value + "|"
         var length = len(self.block[])
         assert_equal(self.received(), wanted)
@@ -111,6 +115,35 @@ def test_lines_push_others_out() raises:
                 + String("|date: ")
                 + String(round)
             )
+
+
+def test_the_date_is_an_entry_while_it_lasts() raises:
+    var pair = _Pair()
+    comptime DATE: StaticString = "date: Sun, 29 Nov 2026 06:00:00 GMT"
+    comptime NEXT: StaticString = "date: Sun, 29 Nov 2026 06:00:01 GMT"
+    for length in [30, 30, 1]:
+        assert_true(pair.send(DATE) >= length)
+    assert_equal(pair.send(DATE), 1)
+    # Other lines push it out.
+    for i in range(80):
+        for _ in range(2):
+            _ = pair.send(String("x-", i, ": a line that takes its place"))
+    assert_true(pair.send(DATE) > 5)
+    assert_equal(pair.send(DATE), 1)
+    # The peer allows no entry, and then entries again.
+    pair.encoder.limit(0)
+    assert_true(pair.send(DATE) > 5)
+    pair.encoder.limit(4096)
+    for _ in range(3):
+        _ = pair.send(DATE)
+    assert_equal(pair.send(DATE), 1)
+    # The next second, and a line of a handler with either value.
+    for _ in range(3):
+        _ = pair.send(NEXT)
+    assert_equal(pair.send(NEXT), 1)
+    assert_equal(pair.send("Date: Sun, 29 Nov 2026 06:00:01 GMT"), 1)
+    assert_equal(pair.send("Date: Sun, 29 Nov 2026 06:00:00 GMT"), 1)
+    assert_equal(pair.send(NEXT), 1)
 
 
 def test_the_size_of_the_table_follows_the_peer() raises:

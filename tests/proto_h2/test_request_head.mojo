@@ -296,6 +296,24 @@ def test_heads_that_differ_in_their_path_only() raises:
     assert_equal(scene.fields(), "Host: a|")
 
 
+def test_a_long_head_is_no_pattern() raises:
+    # An idle connection keeps the pattern.
+    for is_kept in [True, False]:
+        var scene = _Scene()
+        var value = "61" * (500 if is_kept else 1600)
+        # GET, https, `/1`, the authority `a`, and x-a, inserted with its length
+        # in three octets.
+        var length = "7f f5 02" if is_kept else "7f c1 0b"
+        var first = String("82 87 04 02 2f31 41 01 61 40 03 782d61 ")
+        assert_false(Bool(scene.read_octets(first + length + value)))
+        for _ in range(2):
+            assert_false(Bool(scene.read_octets("82 87 04 02 2f32 bf be")))
+        # In a head from the pattern, the path is the last part.
+        ref head = scene.reader.head
+        var end = head.target_start + head.target_octets
+        assert_equal(end == len(scene.reader.octets), is_kept)
+
+
 def test_a_path_at_fault_is_found_in_each_head() raises:
     var scene = _Scene()
     assert_false(Bool(scene.read_octets("82 87 04 02 2f31 41 01 61")))

@@ -1,8 +1,8 @@
 """Remembers a request's head for the next one, which often differs in its path
 only.
 
-Browsers, curl and most libraries send `:path` as a literal that no table takes,
-and the other fields by their indices. These mean the same until the table
+Browsers, curl, Node and hyper send `:path` as a literal that no table takes, and
+the other fields by their indices. These mean the same until the table
 changes. So if a block agrees with an earlier one in all but this literal, no
 other field has to be decoded or checked.
 """
@@ -114,7 +114,7 @@ struct HeadTemplate(Movable):
 
         Returns:
             False if the block has to be read line by line, for a path at fault
-            too. The arguments are as before then.
+            too. The head and its octets are as before then.
 
         Raises:
             HpackError: If the path cannot be decompressed.
@@ -172,7 +172,7 @@ struct HeadTemplate(Movable):
         priority: H2Priority,
     ):
         """Takes a head without a fault as the pattern of the next ones, unless it
-        announces content or another protocol.
+        is long, or announces content, Expect or another protocol.
 
         Args:
             block: The block. It has not changed the table.
@@ -233,7 +233,10 @@ def _part[
 def _keep_without(
     octets: Span[mut=False, UInt8, _], start: Int, end: Int, mut into: Buffer
 ):
-    """Copies octets but those of one part."""
+    """Copies octets but those of one part. The memory has their length, because
+    a connection may be idle with it."""
+    if len(octets) > into.capacity():
+        into = Buffer(capacity=len(octets))
     into.clear()
     into.append(_part(octets, 0, start))
     into.append(_part(octets, end, len(octets)))

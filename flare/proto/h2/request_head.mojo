@@ -45,7 +45,8 @@ struct _Seen(TrivialRegisterPassable):
 
 
 struct RequestHeadReader(Movable):
-    """Assembles one head after another. It keeps the memory of the crumbs."""
+    """Assembles one head after another. It keeps the memory of the crumbs, and a
+    pattern of the next heads."""
 
     var head: Head
     """The latest head. The owner may exchange it for another one."""

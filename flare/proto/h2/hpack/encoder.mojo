@@ -100,7 +100,7 @@ struct HpackEncoderState(Movable):
     var insertions: UInt32
     """How many lines were ever inserted, modulo 2^32."""
     var date_insertion: UInt32
-    """The number of the latest insertion of a Date line, counted from 1; 0 if
+    """The number of the latest insertion by `append_date`, counted from 1; 0 if
     there was none."""
     var size_told_first: Int
     """The smallest size of the table since the last block; -1 if the peer does
