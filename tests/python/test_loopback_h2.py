@@ -104,6 +104,23 @@ class Exchanges:
                 answer.body, b"%d %d" % (size, zlib.adler32(part))
             )
 
+    def test_requests_behind_much_unsent_content_wait(self):
+        client = self.open(window=0)
+        streams = [client.begin("GET", "/big/400000") for _ in range(10)]
+        client.ping()
+        # Three are over a mebibyte. The others have no memory yet.
+        found = self.subject.statistics()
+        self.assertLess(found["buffered_octets"], 2_000_000)
+        for stream in streams[:3]:
+            client.widen(400_000, stream)
+        client.widen(8_000_000)
+        for stream in streams[:3]:
+            self.assertEqual(len(client.answer(stream).body), 400_000)
+        for stream in streams[3:]:
+            client.await_head(stream)
+            client.widen(400_000, stream)
+            self.assertEqual(len(client.answer(stream).body), 400_000)
+
     def test_uploads_share_the_connection(self):
         client = self.open()
         content = os.urandom(400_000)
@@ -400,23 +417,6 @@ class Limits:
             client.ping()
             self.assertLess(time.monotonic() - started, 5)
         self.assertEqual(client.exchanges[stream].reset, CANCEL)
-
-    def test_requests_behind_much_unsent_content_wait(self):
-        client = self.open(window=0)
-        streams = [client.begin("GET", "/big/400000") for _ in range(10)]
-        client.ping()
-        # Three are over a mebibyte. The others have no memory yet.
-        found = self.subject.statistics()
-        self.assertLess(found["buffered_octets"], 2_000_000)
-        for stream in streams[:3]:
-            client.widen(400_000, stream)
-        client.widen(8_000_000)
-        for stream in streams[:3]:
-            self.assertEqual(len(client.answer(stream).body), 400_000)
-        for stream in streams[3:]:
-            client.await_head(stream)
-            client.widen(400_000, stream)
-            self.assertEqual(len(client.answer(stream).body), 400_000)
 
     def test_a_head_that_does_not_end(self):
         client = self.open()
