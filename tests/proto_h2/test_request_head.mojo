@@ -296,6 +296,21 @@ def test_heads_that_differ_in_their_path_only() raises:
     assert_equal(scene.fields(), "Host: a|")
 
 
+def test_heads_that_take_turns_keep_the_pattern() raises:
+    var scene = _Scene()
+    var from_pattern = String()
+    # The authority `a` is inserted. Then GET and POST take turns, and POST stays.
+    comptime GET: StaticString = "82 87 04 02 2f31 "
+    comptime POST: StaticString = "83 87 04 02 2f31 "
+    assert_false(Bool(scene.read_octets(String(GET, "41 01 61"))))
+    for block in [GET, GET, POST, GET, POST, GET, POST, POST, POST, POST]:
+        assert_false(Bool(scene.read_octets(String(block, "be"))))
+        ref head = scene.reader.head
+        var end = head.target_start + head.target_octets
+        from_pattern += String(Int(end == len(scene.reader.octets)))
+    assert_equal(from_pattern, "0101010011")
+
+
 def test_a_long_head_is_no_pattern() raises:
     # An idle connection keeps the pattern.
     for is_kept in [True, False]:

@@ -51,7 +51,7 @@ struct BlockFacts(TrivialRegisterPassable):
     var path_end: Int
     """The offset of the octet after the literal."""
     var section_octets: Int
-    """The length of its section."""
+    """The length of its section; in a pattern, without the path."""
 
 
 struct HeadTemplate(Movable):
@@ -60,16 +60,14 @@ struct HeadTemplate(Movable):
 
     var _block: Buffer
     """The block without the literal."""
-    var _path_at: Int
-    """The place of the literal in it."""
-    var _table_version: Int
-    """The state of the table for which the block means this head; -1 if there is
-    none yet."""
+    var _facts: BlockFacts
+    """The facts about it before the literal was taken out. The state of the table
+    is -1 if there is no block yet."""
+    var _has_missed: Bool
+    """Whether it did not fit the latest head."""
     var _octets: Buffer
     """The octets of the head without the path."""
     var _lines: List[FieldLine]
-    var _section_octets: Int
-    """The length of the section without the path's."""
     var _known: UInt64
     var _host: Int
     var _start: Int
@@ -82,11 +80,10 @@ struct HeadTemplate(Movable):
     def __init__(out self):
         """Creates a template that fits no block."""
         self._block = Buffer()
-        self._path_at = 0
-        self._table_version = -1
+        self._facts = BlockFacts(-1, 0, 0, 0)
+        self._has_missed = False
         self._octets = Buffer()
         self._lines = []
-        self._section_octets = 0
         self._known = 0
         self._host = 0
         self._start = 0
@@ -96,7 +93,7 @@ struct HeadTemplate(Movable):
 
     @always_inline
     def fill(
-        self,
+        mut self,
         decoder: HpackDecoder,
         block: Span[mut=False, UInt8, _],
         section_octets_max: Int,
@@ -119,12 +116,12 @@ struct HeadTemplate(Movable):
         Raises:
             HpackError: If the path cannot be decompressed.
         """
-        var at = self._path_at
+        var at = self._facts.path_start
         var own = self._block.span()
         var rest = len(block) - (len(own) - at)
         # The literal has two octets or more.
         if (
-            self._table_version != decoder.state[].table.version
+            self._facts.table_version != decoder.state[].table.version
             or rest < at + 2
             or not is_path_literal(block.unsafe_get(at))
             or not _has(block, 0, _part(own, 0, at))
@@ -134,7 +131,8 @@ struct HeadTemplate(Movable):
         var path = decoder.next_value(block, at + 1)
         if (
             path.end != rest
-            or self._section_octets + len(path.octets) > section_octets_max
+            or self._facts.section_octets + len(path.octets)
+            > section_octets_max
         ):
             return False
         try:
@@ -160,6 +158,7 @@ struct HeadTemplate(Movable):
         head.method_octets = self._method_octets
         head.keep_alive = True
         decoder.end_block()
+        self._has_missed = False
         return True
 
     @always_inline
@@ -172,7 +171,9 @@ struct HeadTemplate(Movable):
         priority: H2Priority,
     ):
         """Takes a head without a fault as the pattern of the next ones, unless it
-        is long, or announces content, Expect or another protocol.
+        is long, or announces content, Expect or another protocol. A pattern that
+        may still be of use stays until the second head in a row that it does not
+        fit.
 
         Args:
             block: The block. It has not changed the table.
@@ -189,9 +190,15 @@ struct HeadTemplate(Movable):
             or head.wants_upgrade
         ):
             return
-        self._table_version = facts.table_version
+        # Documents and images of a page take turns: the pattern of the one stays.
+        var has_missed = self._has_missed
+        self._has_missed = True
+        if self._facts.table_version == facts.table_version and not has_missed:
+            return
+        self._has_missed = False
+        self._facts = facts
+        self._facts.section_octets -= head.target_octets
         _keep_without(block, facts.path_start, facts.path_end, self._block)
-        self._path_at = facts.path_start
         var end = head.target_start + head.target_octets
         _keep_without(octets, head.target_start, end, self._octets)
         self._lines.clear()
@@ -204,7 +211,6 @@ struct HeadTemplate(Movable):
         self._start = head.start
         if self._start >= end:
             self._start -= head.target_octets
-        self._section_octets = facts.section_octets - head.target_octets
         self._known = head.known
         self._host = head.host
         self._method = head.method
