@@ -10,6 +10,7 @@ from flare.core import (
     heap_create,
     heap_destroy,
 )
+from flare.html.markup import Markup
 from flare.sys.memory import give_pages_back
 from flare.sys.thread_cell import thread_recycler
 
@@ -116,6 +117,15 @@ struct Body(Movable, Sized):
             text: The text.
         """
         self = Self._of(text^, _Kind.TEXT)
+
+    @implicit
+    def __init__(out self, var markup: Markup):
+        """Takes ownership of markup.
+
+        Args:
+            markup: The markup, which `html` returns.
+        """
+        self = Self._of(markup^.into_string(), _Kind.TEXT)
 
     @implicit
     def __init__(out self, text: StringSlice):

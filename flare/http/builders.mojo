@@ -66,8 +66,8 @@ def ok_html(var body: Body) -> Response:
     """Returns a 200 response with an HTML page.
 
     Args:
-        body: The HTML text, sent as it is. Escape any text that came from a
-            client.
+        body: The page: `html(t"…")`, whose values are escaped. Other text is
+            sent as it is, so escape any part that came from a client.
 
     Returns:
         The response, of type `text/html; charset=utf-8`.

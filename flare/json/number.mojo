@@ -4,7 +4,7 @@ A text is rounded to the nearest number of its type. A number is written as the
 shortest text that reads back as the same number.
 """
 
-from .text_buffer import TextBuffer
+from flare.core.text_buffer import TextBuffer
 
 comptime _EXACT_DIGITS = 15
 comptime _EXACT_POWER = 22

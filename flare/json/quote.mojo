@@ -10,7 +10,7 @@ from std.memory import pack_bits
 from flare.core import OctetPointer
 
 from .scan import BACKSLASH, LANES, QUOTE
-from .text_buffer import TextBuffer
+from flare.core.text_buffer import TextBuffer
 
 comptime _ESCAPE_OCTETS_MAX = 6
 comptime _PIECE_OCTETS = 256

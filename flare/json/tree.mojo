@@ -10,7 +10,7 @@ from .document import Document, Node
 from .place import CUT, append_key
 from .quote import append_quoted, unsafe_write_quoted
 from .scan import LANES
-from .text_buffer import TextBuffer, unsafe_write_decimal
+from flare.core.text_buffer import TextBuffer, unsafe_write_decimal
 from .writer import JsonWriter
 
 comptime _PATH_OCTETS_MAX = 256

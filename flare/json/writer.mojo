@@ -12,7 +12,7 @@ from .number import append_float
 from .place import json_error_at
 from .problem import Fault, INVALID
 from .quote import append_quoted
-from .text_buffer import TextBuffer
+from flare.core.text_buffer import TextBuffer
 
 comptime _BEGIN = 0
 comptime _BEHIND_VALUE = 1

@@ -2,7 +2,8 @@
 
 from std.memory import unsafe_memcpy
 
-from flare.core import OctetPointer, copy_octets
+from .octets import copy_octets
+from .pointer import OctetPointer
 
 comptime DECIMAL_OCTETS_MAX = 20
 """The longest decimal form of an `Int`."""
@@ -133,6 +134,15 @@ struct TextBuffer(Movable, Sized):
         var target = self.reserve(DECIMAL_OCTETS_MAX)
         self._length += unsafe_write_decimal(target, number)
 
+    def shorten(mut self, count: Int):
+        """Drops octets from the end.
+
+        Args:
+            count: The number of octets, at most the length.
+        """
+        debug_assert(count <= self._length, "shorten past start")
+        self._length = max(self._length - count, 0)
+
     @no_inline
     def _grow(mut self, count: Int):
         var factor = 4 if self._capacity < _GROWTH_LARGE else 2
@@ -173,6 +183,6 @@ def unsafe_write_decimal(target: OctetPointer, number: Int) -> Int:
 
 
 def _memory_of(mut text: String) -> OctetPointer:
-    # Over what a `String` holds within itself, so that moving it does not
-    # move the octets.
+    # It is longer than the texts that a `String` holds within itself, so that
+    # moving it does not move the octets.
     return text.unsafe_ptr_mut().unsafe_origin_cast[MutUntrackedOrigin]()
