@@ -133,7 +133,6 @@ struct _Pair(Movable):
         limits.stream_window_octets = random.between(100, 40_000)
         limits.connection_window_octets = random.between(65_535, 90_000)
         limits.resets = 1 << 20
-        limits.glitches = 1 << 20
         self.client = _End(limits, is_client=True)
         self.server = _End(limits, is_client=False)
         self.exchanges = []

@@ -1,5 +1,6 @@
 // Holds the conversation of tests/python/test_h2_clients.py with the HTTP/2 of
-// Go: the URL of a server, and the certificate of its authority.
+// Go: the URL of a server, and the certificate of its authority. With two numbers,
+// it only reads as much, in pieces of so many octets.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -43,6 +45,27 @@ func request(method, url string, content io.Reader) *http.Request {
 	return made
 }
 
+func readInPieces(url, octets string) {
+	response, err := client.Do(request("GET", url, nil))
+	if err != nil {
+		log.Fatal(err)
+	}
+	count, err := strconv.Atoi(octets)
+	if err != nil {
+		log.Fatal(err)
+	}
+	piece := make([]byte, count)
+	total := 0
+	for err == nil {
+		count, err = response.Body.Read(piece)
+		total += count
+	}
+	if err != io.EOF {
+		log.Fatal(err)
+	}
+	fmt.Println("read", total)
+}
+
 func main() {
 	url := os.Args[1]
 	authority, err := os.ReadFile(os.Args[2])
@@ -55,6 +78,10 @@ func main() {
 		TLSClientConfig:   &tls.Config{RootCAs: trusted},
 		ForceAttemptHTTP2: true,
 		MaxConnsPerHost:   1,
+	}
+	if len(os.Args) > 3 {
+		readInPieces(url+"/stream/"+os.Args[3], os.Args[4])
+		return
 	}
 	var group sync.WaitGroup
 	var right sync.Map

@@ -2,39 +2,14 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
+from flare.message import HeaderMap
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.h2.recent_resets import RecentResets
+from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.token_bucket import TokenBucket
 
-from .machine_scene import GET, POST, MachineScene, number
-
-
-def _code(mut scene: MachineScene) raises -> String:
-    """Returns the code with which the connection ends; `-` if it goes on."""
-    try:
-        while scene.next().kind != H2Event.NEED_OCTETS:
-            pass
-        return "-"
-    except:
-        var sent = scene.sent()
-        return String(sent[byte = sent.rfind(":") + 1 :])
-
-
-def _repeated(kind: Int, flags: Int, id: Int, payload: List[UInt8]) raises:
-    """Checks how many frames of a kind a peer may send at once."""
-    for extra in range(2):
-        var limits = H2Limits()
-        limits.glitches = 20
-        var scene = MachineScene(limits)
-        scene.request(1, POST, ends=False)
-        _ = scene.next()
-        # A request pays for some.
-        for _ in range(20 + extra):
-            scene.frame(kind, flags, id, payload)
-        assert_equal(
-            _code(scene), "11" if extra == 1 else "-", String("type ", kind)
-        )
+from .machine_scene import GET, POST, MachineScene, date_span, number
 
 
 def test_frames_without_a_use_are_counted() raises:
@@ -66,10 +41,66 @@ def test_frames_of_no_stream_are_counted() raises:
         scene.output[].clear()
         for i in range(21):
             if is_content:
-                scene.frame(0, 0, 1, List[UInt8](length=300, fill=1))
+                # Long frames count a sixteenth.
+                scene.frame(0, 0, 1, List[UInt8](length=255, fill=1))
             else:
                 scene.request(2 * i + 3, GET)
         assert_equal(_code(scene), "11")
+
+
+def test_content_for_a_refused_stream_is_cheap_in_long_frames() raises:
+    var limits = H2Limits()
+    limits.glitches = 20
+    var scene = MachineScene(limits)
+    scene.request(1, POST, ends=False)
+    scene.machine().forget(scene.next().slot, scene.output)
+    for i in range(16 * 20 + 1):
+        assert_equal(_code(scene), "-", String(i))
+        scene.frame(0, 0, 1, List[UInt8](length=256, fill=1))
+    assert_equal(_code(scene), "11")
+
+
+def test_content_pays_for_windows_and_pings() raises:
+    """Clients that read in small pieces widen both windows after each."""
+    var limits = H2Limits()
+    limits.glitches = 20
+    var scene = MachineScene(limits)
+    var content = String("x") * 16_000
+    for i in range(100):
+        var id = 2 * i + 1
+        scene.request(id, GET)
+        var slot = scene.next().slot
+        _ = scene.answer(slot, content)
+        scene.machine().forget(slot, scene.output)
+        for _ in range(125):
+            scene.frame(8, 0, 0, number(128))
+            scene.frame(8, 0, id, number(128))
+        scene.frame(6, 0, 0, List[UInt8](length=8, fill=1))
+        assert_equal(_code(scene), "-", String(i))
+    # What no content explains counts, once the latest is used up.
+    for _ in range(230):
+        scene.frame(8, 0, 0, number(1))
+    assert_equal(_code(scene), "11")
+
+
+def test_short_content_pays_for_a_ping() raises:
+    """Clients of gRPC measure the line after each message."""
+    var limits = H2Limits()
+    limits.glitches = 20
+    limits.glitches_per_second = 0
+    var scene = MachineScene(limits)
+    scene.request(1, GET)
+    var slot = scene.next().slot
+    scene.machine().send_response_head(
+        ResponseStart(slot, 200, -1, date_span()), HeaderMap(), scene.output
+    )
+    for i in range(1000):
+        scene.machine().queue(slot, 5)
+        scene.machine().send_data(slot, "hello".as_bytes(), False, scene.output)
+        scene.frame(8, 0, 0, number(5))
+        scene.frame(8, 0, 1, number(5))
+        scene.frame(6, 0, 0, List[UInt8](length=8, fill=1))
+        assert_equal(_code(scene), "-", String(i))
 
 
 def test_requests_pay_for_glitches() raises:
@@ -144,3 +175,30 @@ def test_forgotten_resets_count_as_resets() raises:
 
 
 comptime TESTS = __functions_in_module()
+
+
+def _code(mut scene: MachineScene) raises -> String:
+    """Returns the code with which the connection ends; `-` if it goes on."""
+    try:
+        while scene.next().kind != H2Event.NEED_OCTETS:
+            pass
+        return "-"
+    except:
+        var sent = scene.sent()
+        return String(sent[byte = sent.rfind(":") + 1 :])
+
+
+def _repeated(kind: Int, flags: Int, id: Int, payload: List[UInt8]) raises:
+    """Checks how many frames of a kind a peer may send at once."""
+    for extra in range(2):
+        var limits = H2Limits()
+        limits.glitches = 20
+        var scene = MachineScene(limits)
+        scene.request(1, POST, ends=False)
+        _ = scene.next()
+        # A request pays for some.
+        for _ in range(20 + extra):
+            scene.frame(kind, flags, id, payload)
+        assert_equal(
+            _code(scene), "11" if extra == 1 else "-", String("type ", kind)
+        )

@@ -1,6 +1,7 @@
 """Lets clients of other makers ask the real server over HTTP/2."""
 
 import asyncio
+import functools
 import ssl
 import subprocess
 import sys
@@ -26,6 +27,8 @@ sys.path.append(str(ROOT / ".venv" / "http2"))
 import httpx  # noqa: E402
 
 SECONDS_MAX = 60
+# Enough for any limit on the frames about content to be reached.
+LONG = 256 << 20
 CONTENT = (b"abcdefg" * 142_858)[:1_000_000]
 SUM = f"{len(CONTENT)} {zlib.adler32(CONTENT)}"
 # What each client says of its conversation.
@@ -37,6 +40,19 @@ SAID = (
 
 def setUpModule():
     build()
+
+
+@functools.lru_cache
+def go_client():
+    """Builds the client in Go; gives its path."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = FOLDER / "h2_client"
+    subprocess.run(
+        [find_program("go"), "build", "-o", program,
+         PROGRAMS / "h2_client.go"],
+        check=True, timeout=300,
+    )
+    return program
 
 
 class Clients:
@@ -74,15 +90,21 @@ class Clients:
 
     def test_go(self):
         subject = self.start()
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        program = FOLDER / "h2_client"
-        subprocess.run(
-            [find_program("go"), "build", "-o", program,
-             PROGRAMS / "h2_client.go"],
-            check=True, timeout=300,
-        )
-        self.run_client(program, self.url, *self.authority())
+        self.run_client(go_client(), self.url, *self.authority())
         self.check_connections(subject, 1)
+
+    def test_go_reads_in_small_pieces(self):
+        # After each one, it widens the windows.
+        self.start()
+        for octets in (512, 4096):
+            finished = subprocess.run(
+                [go_client(), self.url, *self.authority(), str(LONG),
+                 str(octets)],
+                capture_output=True, text=True, timeout=SECONDS_MAX,
+            )
+            self.assertEqual(
+                finished.stdout, f"read {LONG}\n", finished.stderr
+            )
 
     def httpx_options(self):
         context = ssl.create_default_context(cafile=certificates() / "ca.pem")
@@ -150,6 +172,12 @@ class Clients:
         )
         self.assertEqual(finished.stdout.count(b"user 7"), 50)
         self.assertEqual(len(finished.stdout), 50 * (6 + 100_000))
+        finished = subprocess.run(
+            [find_program("nghttp"), "--no-verify-peer", "--null-out",
+             "--stat", f"{self.url}/stream/{LONG}"],
+            capture_output=True, text=True, timeout=SECONDS_MAX, check=True,
+        )
+        self.assertIn(" 200 256M /stream/", finished.stdout)
 
     def test_curl(self):
         self.start()
@@ -169,7 +197,9 @@ class Clients:
 
 # Some versions of curl cannot ask twice by prior knowledge, and the library of Go
 # speaks HTTP/2 inside of TLS only.
-WITHOUT_TLS = {"test_curl": None, "test_go": None}
+WITHOUT_TLS = dict.fromkeys(
+    ("test_curl", "test_go", "test_go_reads_in_small_pieces")
+)
 
 on_each_backend(Clients, unittest.TestCase, ("tls",))
 on_each_backend(Clients, unittest.TestCase, ("tcp",), **WITHOUT_TLS)

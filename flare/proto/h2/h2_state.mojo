@@ -104,8 +104,6 @@ struct ConnectionWindow(Movable):
     """Content that was taken, and for which the peer has no new window yet."""
     var probe: WindowProbe
     """The measurement whether the windows are too small."""
-    var has_sent: Bool
-    """Whether content was sent since the peer last widened the window."""
 
     def __init__(out self, receive_max: Int, stream_max: Int):
         """Creates the windows of a new connection.
@@ -120,7 +118,6 @@ struct ConnectionWindow(Movable):
         self.stream_max = stream_max
         self.due = 0
         self.probe = WindowProbe(False, False, 0)
-        self.has_sent = False
 
 
 struct H2Input(Movable):
@@ -188,6 +185,11 @@ struct EarlyPriority(TrivialRegisterPassable):
     """Its priority."""
 
 
+# New windows of the connection and the stream, and a ping.
+comptime _ANSWERS_PER_FRAME = 3
+comptime _OCTETS_PER_ANSWER = 64
+
+
 struct PeerMeters(Movable):
     """Meters of the work that a peer causes for no request."""
 
@@ -197,6 +199,9 @@ struct PeerMeters(Movable):
     """The frames without a use that the peer may still send."""
     var recent_resets: RecentResets
     """The streams that this end has reset lately."""
+    var answers: Int
+    """The frames that the peer may send about the content it has got: new
+    windows, and pings that measure the line."""
 
     def __init__(out self, limits: H2Limits):
         """Creates full meters.
@@ -207,6 +212,18 @@ struct PeerMeters(Movable):
         self.resets = TokenBucket(limits.resets, limits.resets_per_second)
         self.glitches = TokenBucket(limits.glitches, limits.glitches_per_second)
         self.recent_resets = RecentResets()
+        self.answers = 0
+
+    @always_inline
+    def note_sent(mut self, octets: Int):
+        """Takes note of a frame with content that was sent.
+
+        A peer that reads in small pieces widens both windows after each of them.
+
+        Args:
+            octets: The length of the content.
+        """
+        self.answers += _ANSWERS_PER_FRAME + octets // _OCTETS_PER_ANSWER
 
 
 struct H2State(Movable):

@@ -11,9 +11,12 @@ from .stream_ends import break_stream, count_glitch
 from .stream_lookup import state_of_stream
 from .stream_state import FrameVerdict, H2StreamState, frame_verdict
 from .stream_table import NO_SLOT
+from .token_bucket import TokenBucket
 
 # A frame with fewer octets proves no good will.
 comptime _USEFUL_OCTETS = 256
+# 65,536 frames of content that is dropped, by default.
+comptime _DROPPED_PER_GLITCH = 16
 
 
 def begin_content(
@@ -54,8 +57,12 @@ def begin_content(
             H2Code.FLOW_CONTROL_ERROR, "the connection's window is exceeded"
         )
     if verdict == FrameVerdict.DROP:
-        # It is paid back at once, so that only this meter bounds it.
-        count_glitch(reading.state, reading.now_ms)
+        # It is paid back at once, so that only this meter bounds it. A client
+        # that was refused still sends what it may, in frames of any length.
+        var parts = TokenBucket.WHOLE
+        if content.length >= _USEFUL_OCTETS:
+            parts = TokenBucket.WHOLE // _DROPPED_PER_GLITCH
+        count_glitch(reading.state, reading.now_ms, parts)
     elif content.length >= _USEFUL_OCTETS:
         s.meters.glitches.give(1)
     elif content.length == 0 and not header.has(H2Flag.END_STREAM):

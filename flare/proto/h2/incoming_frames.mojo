@@ -21,7 +21,13 @@ from .incoming_heads import take_continuation, take_headers
 from .preface import PREFACE
 from .priorities import take_priority, take_priority_update
 from .settings import WINDOW_MAX, append_settings_ack, updated_settings
-from .stream_ends import break_stream, count_glitch, count_reset, end_by_peer
+from .stream_ends import (
+    break_stream,
+    count_answer,
+    count_glitch,
+    count_reset,
+    end_by_peer,
+)
 from .stream_lookup import state_of_stream
 from .stream_state import FRAME_TYPES, FrameVerdict, frame_verdict
 from .window_growth import PROBE, end_probe
@@ -205,13 +211,11 @@ def _take_window_update(
             raise H2Error.connection(
                 H2Code.FLOW_CONTROL_ERROR, "a window exceeds 2^31-1"
             )
-        if not s.window.has_sent:
-            count_glitch(reading.state, reading.now_ms)
-        s.window.has_sent = False
+        count_answer(reading.state, reading.now_ms)
         s.window.send += increment
         return H2Event.of(H2Event.NEED_OCTETS)
+    count_answer(reading.state, reading.now_ms)
     if verdict == FrameVerdict.DROP:
-        count_glitch(reading.state, reading.now_ms)
         return H2Event.of(H2Event.NEED_OCTETS)
     var slot = s.streams.find(header.stream_id)
     ref stream = s.streams[slot]
@@ -220,9 +224,6 @@ def _take_window_update(
     var window = Int(stream.send_window) + increment
     if window > WINDOW_MAX:
         return break_stream(reading, slot, H2Code.FLOW_CONTROL_ERROR)
-    if not stream.has_sent:
-        count_glitch(reading.state, reading.now_ms)
-    stream.has_sent = False
     stream.send_window = Int32(window)
     reschedule(reading.state, slot)
     return H2Event.of(H2Event.NEED_OCTETS)
@@ -267,7 +268,7 @@ def _take_ping(
             H2Code.FRAME_SIZE_ERROR, "PING has another length"
         )
     # An answer counts too: a peer may send it without a question.
-    count_glitch(reading.state, reading.now_ms)
+    count_answer(reading.state, reading.now_ms)
     if header.has(H2Flag.ACK):
         if not equals(payload, PROBE.as_bytes()):
             return H2Event.of(H2Event.PONG)

@@ -94,11 +94,10 @@ def send_data(
     )
     output[].append(octets)
     s.window.send -= count
-    s.window.has_sent = True
+    s.meters.note_sent(count)
     ref stream = s.streams[slot]
     stream.send_window -= Int32(count)
     stream.queued_octets -= count
-    stream.has_sent = True
     s.schedule.note_sent(s.streams, slot)
     if ends:
         end_sending(state, slot)

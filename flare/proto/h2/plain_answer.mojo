@@ -68,9 +68,8 @@ def send_plain_response(
     )
     output[].append(octets)
     s.window.send -= count
-    s.window.has_sent = True
+    s.meters.note_sent(count)
     stream.send_window -= Int32(count)
-    stream.has_sent = True
     stream.response.is_answered = True
     end_sending(state, slot)
     return True

@@ -11,6 +11,9 @@ from .stream_state import H2StreamState
 from .stream_table import NO_SLOT
 from .token_bucket import TokenBucket
 
+# Enough for one of 64 octets each, of all content that a large window holds.
+comptime _ANSWERS_MAX = 1 << 20
+
 
 def count_glitch(
     state: PointerTo[H2State], now_ms: Int, parts: Int = TokenBucket.WHOLE
@@ -29,6 +32,22 @@ def count_glitch(
         raise H2Error.connection(
             H2Code.ENHANCE_YOUR_CALM, "too many frames without a use"
         )
+
+
+def count_answer(state: PointerTo[H2State], now_ms: Int) raises H2Error:
+    """Counts a frame that a peer may send because of content that it has got.
+
+    Args:
+        state: The connection.
+        now_ms: The time.
+
+    Raises:
+        H2Error: If there were too many that no content explains.
+    """
+    ref meters = state[].meters
+    if meters.answers == 0:
+        return count_glitch(state, now_ms)
+    meters.answers = min(meters.answers, _ANSWERS_MAX) - 1
 
 
 def count_reset(state: PointerTo[H2State], now_ms: Int) raises H2Error:

@@ -101,8 +101,6 @@ struct H2Stream(ImplicitlyCopyable, Movable):
     """Its place in the schedule."""
     var response: StreamResponse
     """How far the response is."""
-    var has_sent: Bool
-    """Whether content was sent since the peer last widened the window."""
 
     def __init__(out self):
         """Creates a free slot."""
@@ -115,7 +113,6 @@ struct H2Stream(ImplicitlyCopyable, Movable):
         self.state = H2StreamState.IDLE
         self.turn = StreamTurn()
         self.response = StreamResponse()
-        self.has_sent = False
 
 
 struct H2StreamTable(Movable, Sized):
