@@ -151,7 +151,6 @@ def test_malformed_requests_end_their_stream() raises:
         (String(START, "|:authority: a|host: b"), "differs"),
         (String(START, "|:authority: u@a"), "authority is not valid"),
         (String(START, "|:authority: "), "authority is not valid"),
-        (String(START, "|host: a|host: b"), "differs"),
         (
             String(START, "|:authority: a|content-length: 1|content-length: 1"),
             "more than one",
@@ -182,6 +181,10 @@ def test_other_faults_are_answered() raises:
         (":method: CONNECT|:authority: a:443", 400),
         (":method: GET|:scheme: ftp|:path: /|:authority: a", 400),
         (":method: GET|:scheme: https|:path: /", 400),
+        (":method: GET|:scheme: https|:path: /|host: a|host: b", 400),
+        # As in HTTP/1.1, however equal they are.
+        (":method: GET|:scheme: https|:path: /|host: a|host: a", 400),
+        (String(_GET, "|host: a.test|host: a.test"), 400),
         (":method: GET|:scheme: https|:path: x|:authority: a", 400),
         (":method: GET|:scheme: https|:path: *|:authority: a", 400),
         (":method: GET|:scheme: https|:path: /a b|:authority: a", 400),
@@ -195,6 +198,11 @@ def test_other_faults_are_answered() raises:
         assert_equal(fault.status, row[1], row[0])
         assert_true(Bool(fault))
     assert_false(Bool(scene.read(String(_GET, "|x: 1" * 99))))
+    # Hosts and schemes have no case (RFC 3986 section 6.2.2.1).
+    assert_false(Bool(scene.read(String(_GET, "|host: A.Test"))))
+    assert_false(
+        Bool(scene.read(":method: GET|:scheme: HTTPS|:path: /|host: a"))
+    )
     assert_false(
         Bool(
             scene.read(

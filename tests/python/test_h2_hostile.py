@@ -14,6 +14,8 @@ from loopback.bystander import percentile_99  # noqa: E402
 from loopback.h2_client import H2Client  # noqa: E402
 from loopback.subject import build, on_each_backend  # noqa: E402
 
+import hpack  # noqa: E402
+
 MIB = 1 << 20
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING = 0, 1, 2, 3, 4, 6
@@ -22,6 +24,11 @@ CALM, COMPRESSION_ERROR = 11, 9
 # :method, :scheme https, :authority a; none of it enters a table.
 GET = b"\x82\x87\x01\x01a"
 POST = b"\x83\x87\x01\x01a"
+# A line of Cookie, which enters no table.
+CRUMB = b"\x10\x06cookie\x01c"
+# Of 128 streams: 1.25 MiB of content that waits, and the stacks of handlers with
+# what they hold.
+HELD_STREAMS_OCTETS = 16 * MIB
 BYSTANDER_MS_MAX = 100
 # What a hostile frame may cost at most.
 FRAME_SECONDS_MAX = 20e-6
@@ -85,6 +92,19 @@ class Attacker:
             stream = int.from_bytes(self.received[at + 5 : at + 9], "big")
             yield kind, flags, stream, self.received[at + 9 : at + 9 + length]
             at += 9 + length
+
+    def statuses(self):
+        """Gives the statuses of the answers that have arrived."""
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while octets := self.socket.recv(1 << 16):
+                self.received += octets
+        decoder = hpack.Decoder()
+        return [
+            dict(decoder.decode(payload, raw=True))[b":status"]
+            for kind, _, _, payload in self.frames()
+            if kind == HEADERS
+        ]
 
     def close(self):
         """Leaves."""
@@ -213,11 +233,13 @@ class Attacks:
     def test_heads_and_answers_that_are_held(self):
         # The bomb of 2026: small heads of many lines, crumbs of cookies, large
         # answers, and a window that stays closed.
-        lines = b"\xbe" * 90 + b"\x60\x01c" * 200
+        lines = b"\xbe" * 90 + CRUMB * 200
         first = b"\x40\x08x-padded\x20" + b"v" * 32
         settings = b"\0\4" + number(0)
         attackers = []
-        with self.costs(64 * 128, 128 * MIB):
+        # 1.2 MiB of answers and 1 MiB of heads each, and what Mojo's allocator
+        # adds.
+        with self.costs(64 * 128, 64 * 3 * MIB):
             for _ in range(64):
                 attacker = self.attack(settings)
                 octets = frame(HEADERS, 5, 1, GET + b"\x84" + first)
@@ -227,6 +249,24 @@ class Attacks:
                 attacker.send(octets)
                 attackers.append(attacker)
             time.sleep(1)
+            self.assertEqual(set(attackers[0].statuses()), {b"200"})
+            for attacker in attackers:
+                attacker.close()
+
+    def test_streams_that_are_held(self):
+        # A closed window, and handlers that write without end.
+        octets = b"".join(
+            frame(HEADERS, 5, i, GET + path(b"/chunks/200000"))
+            for i in range(1, 257, 2)
+        )
+        attackers = [self.attack(b"\0\4" + number(0)) for _ in range(8)]
+        with self.costs(8 * 128, 8 * HELD_STREAMS_OCTETS):
+            before = self.subject.statistics()["buffered_octets"]
+            for attacker in attackers:
+                attacker.send(octets)
+            time.sleep(1)
+            held = self.subject.statistics()["buffered_octets"] - before
+            self.assertLess(held, 8 * 1.5 * MIB)
             for attacker in attackers:
                 attacker.close()
 

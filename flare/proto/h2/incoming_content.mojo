@@ -58,7 +58,7 @@ def begin_content(
         )
     if verdict == FrameVerdict.DROP:
         # It is paid back at once, so that only this meter bounds it. A client
-        # that was refused still sends what it may, in frames of any length.
+        # that was refused still uses its window up, in frames of any length.
         var parts = TokenBucket.WHOLE
         if content.length >= _USEFUL_OCTETS:
             parts = TokenBucket.WHOLE // _DROPPED_PER_GLITCH

@@ -5,7 +5,7 @@ versions alike. `:authority` becomes the Host line, and all lines of Cookie
 become one. An extended CONNECT becomes a GET with Upgrade (RFC 8441 section 5).
 """
 
-from flare.core import Buffer, equals, equals_lower, is_token
+from flare.core import Buffer, equals_ignoring_case, equals_lower, is_token
 from flare.message import (
     FieldName,
     Method,
@@ -35,13 +35,14 @@ struct _Seen(TrivialRegisterPassable):
     # The pseudo-header fields, and whether another field came.
     var pseudo: UInt8
     var has_fields: Bool
+    var has_host_line: Bool
     var scheme_is_known: Bool
     var has_valid_host: Bool
     var section_octets: Int
     var fault: H2HeadFault
 
     def __init__(out self):
-        self = Self(0, False, False, False, 0, H2HeadFault.NONE)
+        self = Self(0, False, False, False, False, 0, H2HeadFault.NONE)
 
 
 struct RequestHeadReader(Movable):
@@ -189,9 +190,10 @@ struct RequestHeadReader(Movable):
             if self.head.method == Method.OTHER and not is_token(field.value):
                 self._break_off("the method is not a token")
         elif bit == LineKind.SCHEME:
-            self._seen.scheme_is_known = _is(field.value, "https") or _is(
-                field.value, "http"
-            )
+            # In any case (RFC 3986 section 3.1).
+            self._seen.scheme_is_known = equals_lower(
+                field.value, "https".as_bytes()
+            ) or equals_lower(field.value, "http".as_bytes())
         elif bit == LineKind.PROTOCOL:
             self.head.wants_upgrade = True
             self.head.known |= FieldName.bit(FieldName.UPGRADE)
@@ -217,12 +219,16 @@ struct RequestHeadReader(Movable):
         if field.known == FieldName.COOKIE:
             self._take_crumb(field.value)
             return
-        if field.known == FieldName.HOST and h.host >= 0:
-            # It may repeat the value of `:authority` (section 8.3.1).
-            if not self._is_host(field.value):
-                self._break_off("Host differs from the authority")
-            return
         if field.known == FieldName.HOST:
+            if self._seen.has_host_line:
+                self._refuse(400, "Host is repeated")
+                return
+            self._seen.has_host_line = True
+            if h.host >= 0:
+                # It may repeat the value of `:authority` (section 8.3.1).
+                if not equals_ignoring_case(self._host(), field.value):
+                    self._break_off("Host differs from the authority")
+                return
             h.host = len(h.lines)
         elif field.known == FieldName.CONTENT_LENGTH:
             self._take_content_length(field.value)
@@ -326,9 +332,6 @@ struct RequestHeadReader(Movable):
             offset=Int(line.value_start), length=Int(line.value_octets)
         )
 
-    def _is_host(self, value: Span[UInt8, _]) -> Bool:
-        return equals(self._host(), value)
-
     def _append_line(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
         if len(self.head.lines) >= self._limits.lines_max:
             self._refuse(431, "too many field lines")
@@ -345,8 +348,3 @@ struct RequestHeadReader(Movable):
         # The first one counts.
         if not self._seen.fault:
             self._seen.fault = fault
-
-
-@always_inline
-def _is(octets: Span[UInt8, _], text: StaticString) -> Bool:
-    return equals(octets, text.as_bytes())

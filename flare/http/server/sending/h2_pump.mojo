@@ -13,7 +13,13 @@ from ..transport.upgraded import tell_room
 from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import make_room, output_of
 from ..transport.worker_state import worker_of
-from .h2_responses import drop_unsent, forget_h2, h2_machine, side_of
+from .h2_responses import (
+    count_gathered,
+    drop_unsent,
+    forget_h2,
+    h2_machine,
+    side_of,
+)
 
 # Content is added until the output is so long, because more urgent content may
 # come. The rest of the pool's buffer is for heads of further responses.
@@ -69,6 +75,7 @@ def _pump(c: PointerTo[ConnectionState]):
                 output,
             )
             unsent.gathered.consume(turn.octets)
+            count_gathered(c, turn.slot)
         _go_on(c, turn.slot, left)
     note_stalls(c)
 

@@ -31,6 +31,8 @@ struct UnsentContent(Movable):
     """How much of it was sent."""
     var gathered: Buffer
     """Content that a handler has written piece by piece."""
+    var counted_octets: Int
+    """How much of it the connection has counted."""
     var is_last: Bool
     """Whether no more content follows."""
     var trailers: HeaderMap
@@ -51,6 +53,7 @@ struct UnsentContent(Movable):
         self.body = Body()
         self.sent = 0
         self.gathered = Buffer()
+        self.counted_octets = 0
         self.is_last = False
         self.trailers = HeaderMap()
         self.budget = RateBudget(timeout_ms)
@@ -135,6 +138,8 @@ struct H2Connection(Movable):
     """How many responses have content that was not sent."""
     var unsent_octets: Int
     """The memory of contents that are known as a whole and not sent."""
+    var gathered_octets: Int
+    """The content of all streams that handlers have written piece by piece."""
     var waiting: Int
     """How many requests wait until less is unsent."""
     var stalled_at_ms: Int
@@ -158,6 +163,7 @@ struct H2Connection(Movable):
         self.requests = 0
         self.unsent_count = 0
         self.unsent_octets = 0
+        self.gathered_octets = 0
         self.waiting = 0
         self.stalled_at_ms = 0
         self.drain = Drain.NONE
