@@ -106,6 +106,8 @@ struct SubjectOptions(Movable):
     ) raises -> Bool:
         if name == "--connections":
             self.config.max_connections = Int(value)
+        elif name == "--stream-count":
+            self.config.http2.max_requests = Int(value)
         elif name == "--receive-buffers":
             self.config.max_receive_buffers = Int(value)
         elif name == "--overload-timeout":

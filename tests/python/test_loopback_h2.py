@@ -378,6 +378,28 @@ class OnlyHttp1:
 
 
 @on_each_transport
+class EndOfStreams:
+    """Asks more often than one connection may."""
+
+    options = ("--stream-count", "10")
+
+    def test_a_connection_ends_with_its_last_stream(self):
+        client = H2Client(self.subject)
+        self.addCleanup(client.close)
+        for _ in range(10):
+            self.assertEqual(client.ask("GET", "/").body, b"hello")
+        # The first one only announces the end, to clients with requests under
+        # way.
+        self.assertEqual(client.await_goaway(), ((1 << 31) - 1, NO_ERROR))
+        last, code = client.await_goaway(2)
+        self.assertEqual(code, NO_ERROR)
+        self.assertGreaterEqual(last, 19)
+        client.expect_end()
+        with H2Client(self.subject) as other:
+            self.assertEqual(other.ask("GET", "/").body, b"hello")
+
+
+@on_each_transport
 class Limits:
     """Does what exhausts a time or a bound."""
 

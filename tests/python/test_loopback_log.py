@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.client import Client  # noqa: E402
+from loopback.programs import find_program  # noqa: E402
 from loopback.subject import BACKENDS, ROOT, build  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "programs" / "noisy.mojo"
@@ -209,6 +210,20 @@ class Log:
                     self.assertEqual(client.answer().body, b"hello")
         self.assertGreater(server.counts()[1], 0)
         self.assertEqual(server.stop(), 0)
+
+    def test_requests_of_http2_have_access_records(self):
+        server = self.serve("access")
+        server.await_first_line()
+        # The program's port takes both versions.
+        subprocess.run(
+            [find_program("nghttp"), f"http://127.0.0.1:{server.port}/logged"],
+            capture_output=True, check=True, timeout=WAIT_SECONDS_MAX,
+        )
+        self.assertEqual(server.stop(), 0)
+        self.assertRegex(
+            server.process.stdout.read().decode(),
+            r" GET /logged 200 5 \d+ms HTTP/2.0\n",
+        )
 
     def test_a_dead_worker_is_restarted_while_no_line_can_be_written(self):
         server = self.serve("supervise")

@@ -37,7 +37,8 @@ struct Http2Config(Copyable, Movable):
     var max_unsent_octets: Int
     """The memory of responses that wait for the client to read; 1 MiB by default.
     Beyond it, a handler starts only for a request that is more urgent than all
-    others. Sealed content counts nothing."""
+    others. Sealed content and streamed responses count nothing; a handler
+    that streams waits after 32 KiB."""
     var max_cookie_crumbs: Int
     """The most lines of Cookie in a head; 256 by default. A browser divides its
     cookies into lines, which count as one of `max_header_fields`."""
