@@ -7,7 +7,13 @@ response that was not cancelled. At the end all credit has returned, and nothing
 is left.
 """
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import (
+    Buffer,
+    PointerTo,
+    equals,
+    heap_create,
+    heap_destroy,
+)
 from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.proto.h2.h2_event import H2Event
@@ -120,6 +126,26 @@ struct _End(Movable):
             raise Error("a stream is scheduled that is gone")
 
 
+def _require_equal_tables(sender: _End, receiver: _End) raises:
+    """Checks that what one end has inserted is what the other one has."""
+    ref encoder = sender.state[].encoder.state[]
+    if encoder.size_told_first >= 0:
+        # The next block says that the table is smaller.
+        return
+    ref sent = encoder.table
+    ref received = receiver.state[].input.decoder.state[].table
+    if sent.count != received.count or sent.size != received.size:
+        raise Error("tables of ", sent.size, " and ", received.size, " octets")
+    for i in range(1, sent.count + 1):
+        var wanted = sent.entry(i)
+        var found = received.entry(i)
+        if not (
+            equals(sent.unsafe_name(wanted), received.unsafe_name(found))
+            and equals(sent.unsafe_value(wanted), received.unsafe_value(found))
+        ):
+            raise Error("the tables differ at ", i)
+
+
 struct _Pair(Movable):
     """Both ends, and the exchanges between them."""
 
@@ -173,6 +199,8 @@ struct _Pair(Movable):
             raise Error("an exchange does not end: ", self.exchanges[0].id)
         self.client.require_credit()
         self.server.require_credit()
+        _require_equal_tables(self.client, self.server)
+        _require_equal_tables(self.server, self.client)
 
     def _deliver(
         self,
