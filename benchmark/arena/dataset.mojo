@@ -1,11 +1,8 @@
-"""Holds the items of the data set, and answers with some of them as JSON."""
+"""Holds the items of the data set."""
 
 from std.memory import ArcPointer
 
-from flare.http import Json, Path, Query, State
 from flare.json import FromJson, JsonReader, JsonWriter, ToJson, decode
-
-comptime FACTOR_DEFAULT = 1
 
 
 @fieldwise_init
@@ -46,40 +43,6 @@ struct Item(Copyable, FromJson):
 
 
 @fieldwise_init
-struct PricedItem(Copyable, ToJson):
-    """Is an item as an answer has it."""
-
-    var id: Int
-    var name: String
-    var category: String
-    var price: Int
-    var quantity: Int
-    var active: Bool
-    var tags: Tags
-    var rating: Rating
-    var total: Int
-
-    def __init__(out self, item: Item, factor: Int):
-        self.id = item.id
-        self.name = item.name
-        self.category = item.category
-        self.price = item.price
-        self.quantity = item.quantity
-        self.active = item.active
-        self.tags = item.tags.copy()
-        self.rating = item.rating.copy()
-        self.total = item.price * item.quantity * factor
-
-
-@fieldwise_init
-struct Page(ToJson):
-    """Is the first items, and how many they are."""
-
-    var items: List[PricedItem]
-    var count: Int
-
-
-@fieldwise_init
 struct Dataset(Movable):
     """Holds all items."""
 
@@ -97,16 +60,3 @@ def read_dataset(folder: String) raises -> Dataset:
     """
     with open(folder + "/dataset.json", "r") as file:
         return Dataset(decode[List[Item]](file.read()))
-
-
-def page(
-    count: Path[Int], m: Query["m", Int], dataset: State[Dataset]
-) raises -> Json[Page]:
-    """Answers with the first items; `m` multiplies their totals."""
-    ref all = dataset[].items
-    var shown = min(max(count.value, 0), len(all))
-    var factor = m.value.or_else(FACTOR_DEFAULT)
-    var items = List[PricedItem](capacity=shown)
-    for i in range(shown):
-        items.append(PricedItem(all[i], factor))
-    return Json(Page(items^, shown))

@@ -1,8 +1,10 @@
 """Reads what the command line says, with the defaults of the contract."""
 
+from std.os import getenv
 from std.sys import argv
 
 from flare.net import IpAddr, SocketAddr
+from flare.postgres import DatabaseOptions
 from flare.runtime import BackendKind, default_worker_count
 
 
@@ -21,6 +23,9 @@ struct Options(Copyable):
     var tls_check_certificates: String
     var workers: Int
     var backend: BackendKind
+    # The benchmark names the database by the environment.
+    var database: String
+    var database_connections: Int
 
     @staticmethod
     def of_arguments() raises -> Self:
@@ -37,6 +42,8 @@ struct Options(Copyable):
             tls_check_certificates="/certs-tls",
             workers=default_worker_count(),
             backend=BackendKind.AUTOMATIC,
+            database=getenv("DATABASE_URL"),
+            database_connections=Int(getenv("DATABASE_MAX_CONN", "32")),
         )
         var arguments = argv()
         if len(arguments) % 2 == 0:
@@ -68,6 +75,10 @@ struct Options(Copyable):
             self.workers = Int(value)
         elif name == "--backend":
             self.backend = _backend(value)
+        elif name == "--database":
+            self.database = value^
+        elif name == "--database-connections":
+            self.database_connections = Int(value)
         else:
             raise Error("unknown option ", name)
 
@@ -78,6 +89,10 @@ struct Options(Copyable):
             port: The port.
         """
         return SocketAddr(IpAddr.parse(self.host), UInt16(port))
+
+    def database_options(self) -> DatabaseOptions:
+        """Returns the bounds of the database."""
+        return DatabaseOptions(max_connections=self.database_connections)
 
 
 def _port(text: StringSlice) raises -> Int:

@@ -26,10 +26,16 @@ from flare.http import (
 )
 from flare.net import SocketAddr
 from flare.tls import TlsIdentity, TlsServerConfig
+from flare.ws import WebSocket
 
+from arena import Arena, make_arena
 from contents import echo, upload
-from dataset import Dataset, page, read_dataset
+from crud import add_crud
+from fortunes import fortunes
 from options import Options
+from pages import page
+from sockets import echo_messages
+from stored_items import items_by_price
 from texts import add, delay, pipeline
 
 comptime CONNECTIONS_MAX = 65_536
@@ -43,19 +49,19 @@ comptime BROTLI_LEVEL = 2
 def main() raises:
     var options = Options.of_arguments()
     # What is wrong with the data shows before anybody can connect.
-    _ = read_dataset(options.data)
+    _ = Arena(options)
     var server = listen(options)
     var router = routes(options.data + "/static")
     server.serve(
-        App.per_worker[dataset_of_worker](router^),
+        App.per_worker[make_arena](router^),
         num_workers=options.workers,
     )
 
 
-def routes(files: String) raises -> Router[Dataset]:
-    var pages = Router[Dataset]()
+def routes(files: String) raises -> Router[Arena]:
+    var pages = Router[Arena]()
     pages.get[page]("/json/:count")
-    var router = Router[Dataset]()
+    var router = Router[Arena]()
     router.get[add]("/baseline11")
     router.post[add]("/baseline11")
     router.get[add]("/baseline2")
@@ -72,17 +78,15 @@ def routes(files: String) raises -> Router[Dataset]:
             CompressionConfig(brotli_level=BROTLI_LEVEL, content_octets_min=0),
         ),
     )
+    router.get[items_by_price]("/async-db")
+    router.get[fortunes]("/fortunes")
+    add_crud(router)
+    router.get("/ws", WebSocket(echo_messages))
     if exists(files):
         router.get("/static/*path", StaticFiles(files, precompressed=True))
     else:
         print("no files at /static: there is no ", files, sep="", file=stderr)
     return router^
-
-
-def dataset_of_worker(worker: Int) raises -> Dataset:
-    # Each worker reads its own, so that no count of references is shared
-    # between cores.
-    return read_dataset(Options.of_arguments().data)
 
 
 def listen(options: Options) raises -> HttpServer:

@@ -64,20 +64,50 @@ struct DatabaseOptions(Copyable, Movable):
     variable `PGOPTIONS` applies.
     """
 
-    def __init__(out self):
-        """Creates the default options."""
-        self.max_connections = 32
-        self.acquire_timeout_ms = 2_000
-        self.query_timeout_ms = 5_000
-        self.connect_timeout_ms = 5_000
-        self.pipelining = True
-        self.pipeline_depth = 32
-        self.slow_after_ms = 100
-        self.cache_statements = True
-        self.tls = PostgresTls.AUTOMATIC
-        self.trust_file = None
-        self.application_name = "flare"
-        self.startup_options = String()
+    def __init__(
+        out self,
+        *,
+        max_connections: Int = 32,
+        acquire_timeout_ms: Int = 2_000,
+        query_timeout_ms: Int = 5_000,
+        connect_timeout_ms: Int = 5_000,
+        pipelining: Bool = True,
+        pipeline_depth: Int = 32,
+        slow_after_ms: Int = 100,
+        cache_statements: Bool = True,
+        tls: PostgresTls = PostgresTls.AUTOMATIC,
+        var trust_file: Optional[String] = None,
+        var application_name: String = "flare",
+        var startup_options: Optional[String] = String(),
+    ):
+        """Creates options; those not named have their defaults.
+
+        Args:
+            max_connections: The most connections of the process.
+            acquire_timeout_ms: The longest wait for a connection.
+            query_timeout_ms: The longest wait for an answer.
+            connect_timeout_ms: The longest time to open a connection.
+            pipelining: Whether statements share connections.
+            pipeline_depth: The most statements in flight on one.
+            slow_after_ms: When no other statement joins one.
+            cache_statements: Whether statements stay prepared.
+            tls: How connections are encrypted.
+            trust_file: A PEM file of authorities.
+            application_name: The name in the server's lists and logs.
+            startup_options: Settings for the server.
+        """
+        self.max_connections = max_connections
+        self.acquire_timeout_ms = acquire_timeout_ms
+        self.query_timeout_ms = query_timeout_ms
+        self.connect_timeout_ms = connect_timeout_ms
+        self.pipelining = pipelining
+        self.pipeline_depth = pipeline_depth
+        self.slow_after_ms = slow_after_ms
+        self.cache_statements = cache_statements
+        self.tls = tls
+        self.trust_file = trust_file^
+        self.application_name = application_name^
+        self.startup_options = startup_options^
 
     def first_problem(self) -> Optional[String]:
         """Returns the first option that is out of its bounds.
