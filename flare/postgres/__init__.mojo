@@ -7,6 +7,7 @@ from .options import DatabaseOptions, PostgresTls
 from .results import Executed
 from .parameter import ToParameter, add_binary, add_null, add_text
 from .statistics import DatabaseStatistics
+from .stream import RowCursor, RowStream
 from .transaction import (
     IsolationLevel,
     SavepointScope,

@@ -16,6 +16,7 @@ from .parameter import encode_parameters
 from .pool import DatabasePool
 from .statement import run_statement
 from .statistics import DatabaseStatistics
+from .stream import RowStream
 from .transaction import IsolationLevel, TransactionScope
 
 
@@ -175,6 +176,41 @@ struct Database(Movable):
         var encoded = encode_parameters(*parameters)
         var answer = run_statement(self._pool, None, sql, encoded^)
         return executed(answer)
+
+    def stream[
+        T: Deinitable & Movable, *Ps: AnyType
+    ](
+        self, sql: StringSlice, *parameters: *Ps, batch_rows_max: Int = 512
+    ) raises -> RowStream[T, origin_of(self._pool)]:
+        """Reads the rows of a large result batch by batch, in a `with` block.
+
+        The stream owns a connection. The server runs the statement as far as
+        rows are read, so the memory at both ends is that of a batch.
+
+        Parameters:
+            T: As for `query`.
+            Ps: The types of the parameters.
+
+        Args:
+            sql: A SELECT or VALUES, with `$1`, `$2` for the parameters.
+            parameters: The parameters.
+            batch_rows_max: The most rows that are asked for at a time, 1 to
+                1,000,000; 512 by default, so that a round trip is shared by
+                many.
+
+        Returns:
+            The context manager: `with db.stream[Row](sql) as rows: …`, where
+            `rows.next()` returns a row, or `None` after the last one.
+
+        Raises:
+            PostgresError: `postgres.bad_parameter`.
+        """
+        return RowStream[T, origin_of(self._pool)](
+            Pointer(to=self._pool),
+            sql,
+            encode_parameters(*parameters),
+            batch_rows_max,
+        )
 
     def transaction(
         self,

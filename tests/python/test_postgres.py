@@ -1,6 +1,7 @@
 """Lets `flare.postgres` talk with a PostgreSQL server."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ CASES = (
     "statements",
     "sharing",
     "places",
+    "streams",
     "transactions",
     "left_open",
     "exhausted",
@@ -116,6 +118,14 @@ class CaseTest(PostgresTest):
                     self.assertEqual(
                         self.run_case(case, self.url(), backend=backend), ""
                     )
+
+    def test_a_long_stream_takes_no_memory(self):
+        for backend in BACKENDS:
+            output = self.run_case(
+                "long_stream", self.url(), 2_000_000, backend=backend
+            )
+            found = re.fullmatch(r"rows 2000000 ms \d+ kib (\d+)\n", output)
+            self.assertLess(int(found[1]), 16 * 1024)
 
     def test_each_case_inside_of_tls(self):
         trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
