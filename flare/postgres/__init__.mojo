@@ -3,6 +3,8 @@
 from .column import Column, FromColumn
 from .database import Database
 from .error import PostgresError
+from .listen import ListenScope, Notifications
+from .notification import Notification
 from .options import DatabaseOptions, PostgresTls
 from .results import Executed
 from .parameter import ToParameter, add_binary, add_null, add_text

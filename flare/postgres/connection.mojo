@@ -23,6 +23,7 @@ from flare.sys.pg_parameters import CStringTable
 from .connection_parts import Cancelling, ConnectionFlags
 from .entry import Entry, create_internal_entry
 from .error import PostgresError, is_stale
+from .notification import NotificationQueue, take_notifications
 from .report import Report
 from .statement_cache import StatementCache, statement_name
 
@@ -43,12 +44,15 @@ comptime ReportFunction = def(
 
 @fieldwise_init
 struct ConnectionOwner(ImplicitlyCopyable):
-    """The pool of a connection."""
+    """The pool of a connection, and the fiber that listens."""
 
     var pool: Erased
     """The pool."""
     var report: ReportFunction
     """Called with it when the pool should act."""
+    var listening: Optional[PointerTo[NotificationQueue]]
+    """The notifications of the fiber that listens, if one owns the connection.
+    """
 
 
 struct DatabaseConnectionState(Movable):
@@ -90,7 +94,7 @@ struct DatabaseConnectionState(Movable):
         """
         self.pg = None
         self.fiber = None
-        self.owner = ConnectionOwner(pool, report)
+        self.owner = ConnectionOwner(pool, report, None)
         self.flags = ConnectionFlags(False, False, False)
         self.cancelling = Cancelling(None, False, False, 0)
         self.entries = List[Entry]()
@@ -290,11 +294,14 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             # and then from receiving.
             var is_whole = pg.consume()
             _ = self._read_results()
+            take_notifications(pg, s.owner.listening)
             if not is_whole:
                 s.lost_text = String(pg.error_text().strip())
                 break
         s.is_closing = True
         self._fail_all()
+        if s.owner.listening:
+            s.owner.listening.value()[].end()
 
     def finish(self):
         """Closes the socket, if there is one."""

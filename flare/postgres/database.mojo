@@ -3,6 +3,7 @@
 from flare.sys.libpq import libpq
 
 from .error import PostgresError
+from .listen import ListenScope
 from .location import DatabaseLocation
 from .options import DatabaseOptions, bad_options
 from .results import (
@@ -230,6 +231,25 @@ struct Database(Movable):
             The context manager: `with db.transaction() as tx: …`.
         """
         return TransactionScope(Pointer(to=self._pool), isolation, read_only)
+
+    def listen(self, *channels: String) -> ListenScope[origin_of(self._pool)]:
+        """Receives the notifications of channels, in a `with` block.
+
+        It owns a connection. If that is lost, another one takes its place, and
+        the next notification says that some may be missing.
+
+        Args:
+            channels: The names of the channels, of 1 to 63 octets each, as in
+                `NOTIFY "jobs"`.
+
+        Returns:
+            The context manager: `with db.listen("jobs") as notifications: …`,
+            where `notifications.next()` parks until one arrives.
+        """
+        var names = List[String](capacity=len(channels))
+        for channel in channels:
+            names.append(channel)
+        return ListenScope(Pointer(to=self._pool), names^)
 
     def is_healthy(self) -> Bool:
         """Returns whether statements can be expected to succeed. If not, it

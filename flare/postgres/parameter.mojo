@@ -227,6 +227,29 @@ __extension String(ToParameter):
         add_text(parameters, TypeId.UNKNOWN, self)
 
 
+__extension StringSpan(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns 0, by which the server chooses the type.
+
+        Returns:
+            0.
+        """
+        return TypeId.UNKNOWN
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends a text, such as a part of a request.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: If the text contains NUL, or is too long.
+        """
+        add_text(parameters, TypeId.UNKNOWN, self)
+
+
 __extension Value(ToParameter):
     @staticmethod
     def parameter_type() -> Int:

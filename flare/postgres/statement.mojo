@@ -62,6 +62,32 @@ def run_statement(
     var problem = _problem_of(sql, is_shared=not connection)
     if problem != "":
         raise Error(String(PostgresError(PostgresError.BAD_PARAMETER, problem)))
+    return run_unchecked(pool, connection, sql, parameters^)
+
+
+def run_unchecked(
+    pool: DatabasePool,
+    connection: Optional[DatabaseConnection],
+    sql: StringSlice,
+    var parameters: PgParameters,
+) raises -> Answer:
+    """Sends a statement of this package, and parks until its answer has
+    arrived.
+
+    Args:
+        pool: The pool.
+        connection: The connection of a transaction; `None` for any.
+        sql: The statement.
+        parameters: Its parameters.
+
+    Returns:
+        The answer.
+
+    Raises:
+        PostgresError: See its kinds.
+
+        NetError: `net.cancelled wait`.
+    """
     var fiber = waiting_fiber("wait")
     if fiber.is_cancelled():
         raise Error(NetError.from_errno("wait", fiber.wait()))
@@ -112,7 +138,7 @@ def _problem_of(sql: StringSlice, *, is_shared: Bool) -> StaticString:
     if has_nul(sql):
         return "the statement contains NUL"
     if needs_own_protocol(sql):
-        return "COPY and LISTEN are not supported"
+        return "COPY is not supported, and LISTEN by Database.listen"
     if is_shared and controls_transaction(sql):
         # Other fibers share the connection.
         return "the statement needs a transaction block"

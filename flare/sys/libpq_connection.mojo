@@ -8,6 +8,7 @@ from std.ffi import c_int
 
 from flare.core import Erased, OctetPointer, PointerTo
 
+from .dynamic_library import OptionalErased
 from .libpq_functions import (
     Addresses,
     ConnectionAction,
@@ -49,6 +50,18 @@ struct PgTransaction:
     """A transaction is open."""
     comptime FAILED = 3
     """A transaction is open, and can only be rolled back."""
+
+
+@fieldwise_init
+struct PgNotification(Copyable, Movable):
+    """A message of NOTIFY."""
+
+    var channel: String
+    """The name of the channel."""
+    var payload: String
+    """The text."""
+    var process_id: Int
+    """The process of the server that serves the sender."""
 
 
 @fieldwise_init
@@ -298,6 +311,29 @@ struct PgConnection(Equatable, TrivialRegisterPassable):
         self.library[].functions.function["PQfinish", ConnectionAction]()(
             self.connection
         )
+
+    def take_notification(self) -> Optional[PgNotification]:
+        """Takes the next message of NOTIFY that has arrived.
+
+        Returns:
+            The message; `None` if there is none.
+        """
+        var found = self.library[].functions.function[
+            "PQnotifies", TextFunction
+        ]()(self.connection)
+        if not found:
+            return None
+        # A `PGnotify`: a text, a number, a text.
+        var words = found.value().unsafe_bitcast[OptionalErased]()
+        var notification = PgNotification(
+            text_at(words[unsafe_offset=0]),
+            text_at(words[unsafe_offset=2]),
+            Int(found.value().unsafe_bitcast[Int32]()[unsafe_offset=2]),
+        )
+        self.library[].functions.function["PQfreemem", ConnectionAction]()(
+            found.value()
+        )
+        return notification^
 
     @always_inline
     def _call[name: StaticString](self) -> Int:

@@ -30,6 +30,7 @@ from postgres_faults import (
     ride,
     try_to_connect,
 )
+from postgres_listening import check_listening
 from postgres_streams import check_streams, read_long_stream
 from postgres_types import check_errors, check_parameters, check_types
 
@@ -62,6 +63,8 @@ def run(url: String, name: String, number: Int) raises:
         check_cancels(url, number)
     elif name == "streams":
         check_streams(url)
+    elif name == "listen":
+        check_listening(url)
     elif name == "long_stream":
         read_long_stream(url, number)
     elif name == "transactions":

@@ -24,6 +24,7 @@ CASES = (
     "sharing",
     "places",
     "streams",
+    "listen",
     "transactions",
     "left_open",
     "exhausted",

@@ -1,0 +1,105 @@
+"""Checks of notifications, for the cases of the tests of `flare.postgres`."""
+
+from std.memory import ArcPointer
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
+
+from flare.postgres import Database, DatabaseOptions
+from flare.runtime import deadline_in, sleep, spawn
+
+comptime _NOTIFY: StaticString = "SELECT pg_notify($1, $2)::text"
+comptime _ODD: StaticString = 'Ja"b; c'
+comptime _OVERFLOW: StaticString = (
+    "SELECT count(pg_notify('a', i::text)) FROM generate_series(1, 4097) i"
+)
+comptime _END: StaticString = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <>"
+    " pg_backend_pid() AND query LIKE 'LISTEN%'"
+)
+
+
+def check_listening(url: String) raises:
+    """Checks what arrives, and what is left behind."""
+    var db = ArcPointer(Database(url, DatabaseOptions(max_connections=2)))
+    _check_messages(db[])
+    _check_waits(db)
+    _check_gaps(db[])
+    _check_ends(db[])
+    # Nothing owns the connections any more.
+    with db[].transaction():
+        with db[].transaction():
+            pass
+    # None of them listens any more.
+    assert_equal(
+        db[].query_one[Int]("SELECT count(*) FROM pg_listening_channels()"), 0
+    )
+
+
+def _check_messages(db: Database) raises:
+    with db.listen("a", _ODD) as notifications:
+        _ = db.query_one[String](_NOTIFY, "other", "x")
+        for i in range(600):
+            _ = db.query_one[String](_NOTIFY, "a", String(i))
+        _ = db.query_one[String](_NOTIFY, _ODD, "")
+        for i in range(600):
+            var found = notifications.next()
+            assert_equal(found.channel, "a")
+            assert_equal(found.payload, String(i))
+            assert_true(found.process_id > 0)
+            assert_false(found.is_gap)
+        var last = notifications.next()
+        assert_equal(last.channel, _ODD)
+        assert_equal(last.payload, "")
+
+
+def _check_waits(db: ArcPointer[Database]) raises:
+    def notify() raises {var db}:
+        sleep(50)
+        _ = db[].query_one[String](_NOTIFY, "a", "late")
+
+    var sending = spawn(notify^)
+    with db[].listen("a") as notifications:
+        assert_equal(notifications.next().payload, "late")
+        with assert_raises(contains="postgres.timeout"):
+            with deadline_in(30):
+                _ = notifications.next()
+        _ = db[].query_one[String](_NOTIFY, "a", "after")
+        assert_equal(notifications.next().payload, "after")
+    sending^.join()
+
+
+def _check_gaps(db: Database) raises:
+    with db.listen("a") as notifications:
+        # More than may wait.
+        assert_equal(db.query_one[Int](_OVERFLOW), 4097)
+        sleep(100)
+        assert_true(notifications.next().is_gap)
+        assert_equal(notifications.next().payload, "4097")
+        # A lost connection.
+        assert_equal(db.query_one[Int](_END), 1)
+        var found = notifications.next()
+        assert_true(found.is_gap)
+        assert_equal(found.channel, "")
+        _ = db.query_one[String](_NOTIFY, "a", "again")
+        assert_equal(notifications.next().payload, "again")
+
+
+def _check_ends(db: Database) raises:
+    var scope = db.listen("a")
+    var notifications = scope.__enter__()
+    scope.__exit__()
+    with assert_raises(contains="postgres.closed"):
+        _ = notifications.next()
+    with assert_raises(contains="a channel has"):
+        with db.listen("") as none:
+            _ = none.next()
+    with assert_raises(contains="a channel has"):
+        with db.listen("x" * 64) as none:
+            _ = none.next()
+    with assert_raises(contains="a channel has"):
+        with db.listen("a\0b") as none:
+            _ = none.next()
+    with assert_raises(contains="the user's"):
+        with db.listen("a"):
+            raise Error("the user's")
+    with assert_raises(contains="postgres.bad_parameter"):
+        _ = db.execute("LISTEN a")
