@@ -50,7 +50,8 @@ struct PostgresError(ImplicitlyCopyable, Writable):
     its effect is unknown.
     """
     comptime ACQUIRE_TIMEOUT = 8
-    """No connection became free in time. The statement was not sent."""
+    """No connection became free in time. The statement was not sent. If none
+    could be opened, `sqlstate` and `message` tell the cause."""
     comptime BAD_OPTIONS = 9
     """A URL or an option is invalid."""
     comptime BAD_PARAMETER = 10

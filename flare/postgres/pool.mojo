@@ -253,9 +253,13 @@ struct DatabasePool(TrivialRegisterPassable):
             s.target.options.acquire_timeout_ms,
             " ms",
         )
-        if s.attempts.last_error != "":
-            text += ": " + s.attempts.last_error
-        return Error(String(PostgresError(PostgresError.ACQUIRE_TIMEOUT, text)))
+        var error = PostgresError(PostgresError.ACQUIRE_TIMEOUT)
+        if s.attempts.last_error:
+            ref cause = s.attempts.last_error.value()
+            text += String(": ", cause)
+            error.sqlstate = cause.sqlstate
+        error.message = text^
+        return Error(String(error))
 
     def timeout_error(self, *, sent: Bool) -> Error:
         """Returns the error of a fiber whose deadline passed, and counts it.
@@ -478,12 +482,12 @@ struct DatabasePool(TrivialRegisterPassable):
                 connection.state[].pg = pg
                 connection.state[].cancelling.handle = pg.cancel_handle()
                 s.attempts.failures = 0
-                s.attempts.last_error = String()
+                s.attempts.last_error = None
                 s.counts.connects += 1
                 return True
             except e:
                 s.attempts.failures += 1
-                s.attempts.last_error = String(e)
+                s.attempts.last_error = connect_error_of(e)
                 s.attempts.retry_at_ms = reactor.deadline_after(
                     backoff_ms(s.attempts.failures)
                 )

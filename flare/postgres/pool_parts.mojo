@@ -43,15 +43,15 @@ struct ConnectAttempts(Movable):
     """How many attempts have failed since one succeeded."""
     var retry_at_ms: Int
     """When the next attempt may begin, after one that failed."""
-    var last_error: String
-    """The error of the last attempt, empty after one that succeeded."""
+    var last_error: Optional[PostgresError]
+    """The error of the last attempt; `None` after one that succeeded."""
 
     def __init__(out self):
         """Creates the state before the first attempt."""
         self.running = 0
         self.failures = 0
         self.retry_at_ms = 0
-        self.last_error = String()
+        self.last_error = None
 
 
 @fieldwise_init
