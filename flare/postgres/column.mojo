@@ -5,15 +5,17 @@ from std.memory import bitcast
 from flare.json import Value
 from flare.sys.libpq_result import PgResult
 
+from .array import ArrayElement, ArrayReader
 from .big_endian import read_big_endian
 from .error import PostgresError
 from .numeric import numeric_text, uuid_text
-from .type_ids import TypeId
+from .type_ids import TypeId, is_array_id
 
 
 @fieldwise_init
 struct Column(TrivialRegisterPassable):
-    """One value of a result. It is valid while its row is decoded."""
+    """One value of a result, or an element of an array there. It is valid while
+    its row is decoded."""
 
     var result: PgResult
     """The result."""
@@ -23,13 +25,30 @@ struct Column(TrivialRegisterPassable):
     """The index of the column."""
     var field: StaticString
     """The field that receives the value, for errors."""
+    var element: ArrayElement
+    """The element of an array; none for the whole value."""
+
+    def __init__(
+        out self, result: PgResult, row: Int, index: Int, field: StaticString
+    ):
+        """Creates a reference to a whole value.
+
+        Args:
+            result: The result.
+            row: The index of the row.
+            index: The index of the column.
+            field: The field that receives the value, for errors.
+        """
+        self = Self(result, row, index, field, ArrayElement())
 
     def type_id(self) -> Int:
-        """Returns the type of the column.
+        """Returns the type of the value.
 
         Returns:
             The object id, as in `TypeId`.
         """
+        if self.element.type_id != 0:
+            return self.element.type_id
         return self.result.column_type(self.index)
 
     def is_null(self) -> Bool:
@@ -38,6 +57,8 @@ struct Column(TrivialRegisterPassable):
         Returns:
             True for NULL.
         """
+        if self.element.type_id != 0:
+            return self.element.is_null
         return self.result.is_null(self.row, self.index)
 
     def not_null(
@@ -52,7 +73,13 @@ struct Column(TrivialRegisterPassable):
             PostgresError: `postgres.decode` if the value is NULL.
         """
         if self.is_null():
+            if self.element.type_id != 0:
+                raise self.problem(
+                    "has an element that is NULL: make it a List of Optional"
+                )
             raise self.problem("is NULL: make the field an Optional")
+        if self.element.type_id != 0:
+            return self.element.octets
         return self.result.value(self.row, self.index)
 
     def mismatch(self, type_name: StringSlice) -> Error:
@@ -246,24 +273,47 @@ __extension Optional(FromColumn):
 __extension List(FromColumn):
     @staticmethod
     def from_column(column: Column) raises -> Self:
-        """Decodes a `bytea` into a list of octets.
+        """Decodes a `bytea` into a list of octets, or an array of one dimension.
 
         Args:
             column: The value.
 
         Returns:
-            The octets.
+            The octets, or the elements.
 
         Raises:
-            PostgresError: If the column has another type.
+            PostgresError: If the column has another type, or as an element does.
         """
-        comptime assert (
-            reflect[Self.T].name() == reflect[UInt8].name()
-        ), "only lists of UInt8 are decoded from a column"
         var octets = column.not_null()
-        if column.type_id() != TypeId.BYTEA:
-            raise column.mismatch("List[UInt8]")
-        return rebind_var[Self](List[UInt8](octets))
+        comptime if reflect[Self.T].name() == reflect[UInt8].name():
+            if column.type_id() != TypeId.BYTEA:
+                raise column.mismatch("List[UInt8]")
+            return rebind_var[Self](List[UInt8](octets))
+        else:
+            comptime assert conforms_to(
+                Self.T, FromColumn
+            ), "the elements of a list are not decoded from a column"
+            return rebind_var[Self](_elements_of[Self.T](column, octets))
+
+
+def _elements_of[
+    T: FromColumn
+](
+    column: Column, octets: Span[mut=False, UInt8, ImmUntrackedOrigin]
+) raises -> List[T]:
+    if column.element.type_id != 0 or not is_array_id(column.type_id()):
+        raise column.mismatch("List")
+    var reader = ArrayReader(octets)
+    var elements = List[T](capacity=reader.count)
+    for _ in range(reader.count):
+        var element = column
+        element.element = reader.next()
+        if reader.fault != "":
+            break
+        elements.append(T.from_column(element))
+    if reader.fault != "":
+        raise column.problem(reader.fault)
+    return elements^
 
 
 def _number_name[dtype: DType]() -> StaticString:

@@ -82,3 +82,44 @@ def array_id_of(element: Int) -> Int:
     if element == TypeId.TEXT:
         return 1009
     return 0
+
+
+comptime _ARRAY_IDS: List[Int] = [
+    # json, boolean, bytea, "char", name, smallint, integer, text.
+    199,
+    1000,
+    1001,
+    1002,
+    1003,
+    1005,
+    1007,
+    1009,
+    # character(n), varchar, bigint, real, double precision, timestamp, date.
+    1014,
+    1015,
+    1016,
+    1021,
+    1022,
+    1115,
+    1182,
+    # timestamptz, numeric, uuid, jsonb.
+    1185,
+    1231,
+    2951,
+    3807,
+]
+
+
+def is_array_id(id: Int) -> Bool:
+    """Returns whether a type may be an array.
+
+    Args:
+        id: The object id.
+
+    Returns:
+        True for arrays of types that flare decodes, and for types of users.
+    """
+    comptime for known in _ARRAY_IDS:
+        if id == known:
+            return True
+    return id >= TypeId.FIRST_OF_USERS

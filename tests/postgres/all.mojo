@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.postgres import (
+    test_array,
     test_connect,
     test_entry,
     test_error,
@@ -15,6 +16,7 @@ from tests.postgres import (
 
 def main() raises:
     var failures = List[String]()
+    _run[test_array.TESTS](failures)
     _run[test_connect.TESTS](failures)
     _run[test_entry.TESTS](failures)
     _run[test_error.TESTS](failures)

@@ -23,6 +23,7 @@ from flare.runtime.task import JoinHandle
 from flare.sys.clock import monotonic_ms
 from postgres_faults import (
     ask_through_cuts,
+    check_health,
     error_of,
     load,
     one,
@@ -32,7 +33,11 @@ from postgres_faults import (
 )
 from postgres_listening import check_listening
 from postgres_streams import check_streams, read_long_stream
-from postgres_types import check_errors, check_parameters, check_types
+from postgres_types import (
+    check_errors,
+    check_parameters,
+    check_types,
+)
 
 
 def main() raises:
@@ -485,21 +490,6 @@ def check_lost_commit(url: String) raises:
 
             _ = spawn(kill)
     assert_equal(db.query_one[Int]("SELECT count(*) FROM slow_commit"), 0)
-
-
-def check_health(url: String) raises:
-    # Without statements, a server that is back is noticed too.
-    var db = Database(url)
-    assert_equal(db.query_one[Int]("SELECT 1"), 1)
-    assert_true(db.is_healthy())
-    print("up", flush=True)
-    while db.is_healthy():
-        sleep(20)
-        _ = one(db, "SELECT 1")
-    print("down", flush=True)
-    while not db.is_healthy():
-        sleep(20)
-    print("up", flush=True)
 
 
 def terminate(killer: Database, pid: Int) raises:

@@ -159,3 +159,18 @@ def error_of(e: Error) -> PostgresError:
     if error:
         return error.take()
     return PostgresError(-2, String(e))
+
+
+def check_health(url: String) raises:
+    # Without statements, a server that is back is noticed too.
+    var db = Database(url)
+    assert_equal(db.query_one[Int]("SELECT 1"), 1)
+    assert_true(db.is_healthy())
+    print("up", flush=True)
+    while db.is_healthy():
+        sleep(20)
+        _ = one(db, "SELECT 1")
+    print("down", flush=True)
+    while not db.is_healthy():
+        sleep(20)
+    print("up", flush=True)

@@ -50,6 +50,7 @@ def check_types(db: Database) raises:
     Raises:
         Error: If a value is wrong.
     """
+    check_arrays(db)
     var row = db.query_one[Row](
         "SELECT NULL::text AS none, date '1999-12-31' AS day, timestamptz"
         " '2001-01-01 00:00:01.5+00' AS time, '{\"a\": [1, null]}'::jsonb AS"
@@ -213,6 +214,64 @@ def check_parameters(db: Database) raises:
         assert_equal(
             PostgresError.of(e).value().kind, PostgresError.BAD_PARAMETER
         )
+
+
+def check_arrays(db: Database) raises:
+    """Reads arrays into lists.
+
+    Args:
+        db: The database.
+
+    Raises:
+        Error: If a value is wrong.
+    """
+    assert_equal(
+        db.query_one[List[Int32]]("SELECT '{1,-2,2147483647}'::int4[]"),
+        [Int32(1), -2, 2147483647],
+    )
+    assert_equal(len(db.query_one[List[Int]]("SELECT '{}'::int8[]")), 0)
+    assert_equal(
+        db.query_one[List[String]]("SELECT array['a', 'ü', '', 'c d,\"']"),
+        ["a", "ü", "", 'c d,"'],
+    )
+    var found = db.query_one[List[Optional[Bool]]](
+        "SELECT '{t,NULL,f}'::bool[]"
+    )
+    assert_equal(len(found), 3)
+    assert_true(found[0].value() and not found[1] and not found[2].value())
+    var days = db.query_one[List[Date]]("SELECT array[date '1970-01-02']")
+    assert_equal(days[0].unix_days, 1)
+    var rows = db.query[Lists](
+        "SELECT array[1.5::float8] AS numbers, NULL::text[] AS texts,"
+        " array['\\x00'::bytea] AS octets"
+    )
+    assert_equal(rows[0].numbers, [1.5])
+    assert_true(not rows[0].texts)
+    assert_equal(len(rows[0].octets[0]), 1)
+    for row in [
+        ("'{1,NULL}'::int8[]", "an element that is NULL"),
+        ("'{{1,2},{3,4}}'::int8[]", "more than one dimension"),
+        ("'{a}'::text[]", "does not fit Int"),
+        ("1::int8", "does not fit List"),
+    ]:
+        try:
+            _ = db.query_one[List[Int]](String("SELECT ", row[0]))
+            assert_true(False, row[0])
+        except e:
+            assert_true(row[1] in String(e), String(e))
+            assert_equal(PostgresError.of(e).value().kind, PostgresError.DECODE)
+
+
+@fieldwise_init
+struct Lists(Movable):
+    """Lists of each kind."""
+
+    var numbers: List[Float64]
+    """`double precision[]`."""
+    var texts: Optional[List[String]]
+    """NULL."""
+    var octets: List[List[UInt8]]
+    """`bytea[]`."""
 
 
 def check_errors(db: Database) raises:
