@@ -6,9 +6,8 @@ as in `postgres.server 23505 message="…" constraint="items_pkey"`.
 `PostgresError.of` reads the fields back.
 """
 
+from flare.core.error_text import ErrorFields, append_field, read_fields
 from flare.sys.libpq_result import PgResult
-
-from .error_text import ErrorFields, append_field, read_fields
 
 comptime _KINDS: List[StaticString] = [
     "server",
@@ -118,7 +117,7 @@ struct PostgresError(ImplicitlyCopyable, Writable):
             The fields; `None` if the error has another origin.
         """
         var text = String(e)
-        var fields = read_fields(text.as_bytes())
+        var fields = read_fields(text.as_bytes(), "postgres.")
         if not fields:
             return None
         comptime for i in range(len(_KINDS)):
@@ -233,7 +232,7 @@ struct PostgresError(ImplicitlyCopyable, Writable):
     @staticmethod
     def _from_fields(kind: Int, fields: ErrorFields) -> Self:
         var error = Self(kind, fields.get("message"))
-        error.sqlstate = fields.sqlstate
+        error.sqlstate = fields.code
         error.detail = fields.get("detail")
         error.hint = fields.get("hint")
         error.constraint = fields.get("constraint")

@@ -1,4 +1,4 @@
-"""Tests for `flare.postgres.error` and `flare.postgres.error_text`."""
+"""Tests for `flare.postgres.error` and `flare.core.error_text`."""
 
 from std.testing import assert_equal, assert_false, assert_true
 

@@ -1,4 +1,4 @@
-"""Writes and reads the fields of an error in its text form.
+"""Writes and reads the fields of a database's error in its text form.
 
 A field is `name="value"`. Printable ASCII except the quote and the backslash
 stands for itself; any other octet is `\\xHH`. So no octet of a peer reaches a
@@ -8,7 +8,6 @@ log unescaped, and no value can look like another field.
 comptime _QUOTE: UInt8 = 34
 comptime _BACKSLASH: UInt8 = 92
 comptime _DIGITS: StaticString = "0123456789abcdef"
-comptime _PREFIX: StaticString = "postgres."
 
 
 @fieldwise_init
@@ -16,9 +15,9 @@ struct ErrorFields(Movable):
     """The parts of an error's text."""
 
     var kind: String
-    """The code after `postgres.`."""
-    var sqlstate: String
-    """The code of the server, or empty."""
+    """The word after the prefix."""
+    var code: String
+    """The code of the database, or empty."""
     var names: List[String]
     """The names of the fields."""
     var values: List[String]
@@ -65,11 +64,14 @@ def append_field(mut text: String, name: StringSlice, value: StringSlice):
         text += '"'
 
 
-def read_fields(octets: Span[UInt8, _]) -> Optional[ErrorFields]:
+def read_fields(
+    octets: Span[UInt8, _], prefix: StaticString
+) -> Optional[ErrorFields]:
     """Reads the text of an error.
 
     Args:
         octets: The whole text.
+        prefix: The first octets of the text, such as `postgres.`.
 
     Returns:
         The parts; `None` if any part deviates from the form.
@@ -78,11 +80,11 @@ def read_fields(octets: Span[UInt8, _]) -> Optional[ErrorFields]:
         if octet < 32 or octet > 126:
             return None
     var text = StringSlice(unsafe_from_utf8=octets)
-    if not text.startswith(_PREFIX):
+    if not text.startswith(prefix):
         return None
-    var end = _word_end(octets, _PREFIX.byte_length())
+    var end = _word_end(octets, prefix.byte_length())
     var fields = ErrorFields(
-        String(unsafe_from_utf8=octets[_PREFIX.byte_length() : end]),
+        String(unsafe_from_utf8=octets[prefix.byte_length() : end]),
         String(),
         List[String](),
         List[String](),
@@ -95,10 +97,10 @@ def read_fields(octets: Span[UInt8, _]) -> Optional[ErrorFields]:
         while equals < end and octets[equals] != UInt8(61):
             equals += 1
         if equals == end:
-            # Only the code of the server has no name.
-            if end == at or fields.sqlstate or fields.names:
+            # Only the code of the database has no name.
+            if end == at or fields.code or fields.names:
                 return None
-            fields.sqlstate = String(unsafe_from_utf8=octets[at:end])
+            fields.code = String(unsafe_from_utf8=octets[at:end])
             at = end
             continue
         var value_start = equals + 2
