@@ -1,13 +1,12 @@
 """Measures `flare.sqlite`: point reads, and commits that reach the disk.
 
 The file lies in `build/benchmark/`, so the figures of commits are those of its
-file system. With one argument, it lies in that folder.
+file system.
 """
 
 from std.memory import ArcPointer
 from std.os import makedirs, remove
 from std.os.path import exists
-from std.sys import argv
 from std.time import perf_counter_ns
 
 from measure import BATCHES, Case, measure
@@ -157,7 +156,7 @@ def main() raises:
     Raises:
         Error: If one of them cannot run.
     """
-    var folder = String(argv()[1]) if len(argv()) > 1 else String(FOLDER)
+    var folder = String(FOLDER)
     makedirs(folder, exist_ok=True)
     var path = String(folder, "/bench.sqlite")
     for end in ["", "-wal", "-shm"]:

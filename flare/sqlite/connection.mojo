@@ -92,6 +92,8 @@ struct LaneConnection(TrivialRegisterPassable):
     def destroy(self):
         """Closes the connection and frees it."""
         if self.state[].raw:
+            # The item that was watched is gone, and closing may run statements.
+            self.watch(None)
             self.state[].cache.clear()
             self.state[].raw.value().close()
             self.state[].target.count_open(-1)

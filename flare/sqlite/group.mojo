@@ -55,7 +55,10 @@ def run_changes(connection: LaneConnection, group: List[WorkItem]):
 def _run_in_group(connection: LaneConnection, item: WorkItem) -> Bool:
     # Returns whether the transaction is still open.
     connection.watch(item)
-    if connection.command("SAVEPOINT flare"):
+    var error = connection.command("SAVEPOINT flare")
+    if error:
+        # It is stopped, or there is no memory. It has an answer in any case.
+        item.state[].error = error^
         return connection.is_in_transaction()
     var outcome = connection.run(item)
     if not connection.is_in_transaction():

@@ -153,7 +153,14 @@ class FilesInCrowds(FileCase):
                 client.settimeout(SECONDS_MAX)
                 self.assertTrue(client.recv(64).startswith(b"HTTP/1.1 200"))
             time.sleep(0.5)
-            self.assertLess(self.resident_kib(server) - before, SLOW_KIB_MAX)
+            # A busy machine reads later than the clients ask, and gives free
+            # memory back later.
+            deadline = time.monotonic() + SECONDS_MAX
+            held = self.resident_kib(server) - before
+            while held >= SLOW_KIB_MAX and time.monotonic() < deadline:
+                time.sleep(0.1)
+                held = self.resident_kib(server) - before
+            self.assertLess(held, SLOW_KIB_MAX)
             self.assertEqual(self.ask(self.connect(server), "1.bin")[0], 200)
 
     def resident_kib(self, server):
