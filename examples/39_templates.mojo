@@ -1,7 +1,7 @@
 # Run: mojo run -I . examples/39_templates.mojo
 # Prints: <!DOCTYPE html><html lang='en'><title>Fish &amp; chips</title>
 # Prints: <li><a href='/dishes/1'>Cod</a> 9.5</li>
-# Prints: <li><a href='/dishes/2'>&lt;script&gt;</a> 3</li>
+# Prints: <li><a href='/dishes/2'>&lt;script&gt;</a> 3.0</li>
 # Prints: html.bad_template fill: a value in an attribute without quotes
 """Writes pages: each value is escaped for the place where it appears."""
 
