@@ -4,24 +4,13 @@ An entry lies on the heap. The fiber that waits for it frees it. If that fiber
 has stopped waiting (`is_abandoned`), the connection does, after the answer.
 """
 
-from flare.core import (
-    LF,
-    PointerTo,
-    equals_lower,
-    find_octet,
-    heap_create,
-    heap_destroy,
-)
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core.sql_text import begins_with_word
 from flare.runtime.fiber import Fiber
 from flare.sys.libpq_result import PgResult
 from flare.sys.pg_parameters import PgParameters, CStringTable
 
 from .error import PostgresError
-
-# Two octets each.
-comptime _COMMENT_BEGINS: UInt16 = 0x2F2A
-comptime _COMMENT_ENDS: UInt16 = 0x2A2F
-comptime _LINE_COMMENT: UInt16 = 0x2D2D
 
 
 struct EntryFlags(ImplicitlyCopyable):
@@ -223,7 +212,7 @@ def is_repeatable(sql: StringSlice) -> Bool:
         "merge",
         "table",
     ]
-    return _begins_with[WORDS](sql)
+    return begins_with_word[WORDS, comments_nest=True](sql)
 
 
 def controls_transaction(sql: StringSlice) -> Bool:
@@ -246,7 +235,7 @@ def controls_transaction(sql: StringSlice) -> Bool:
         "release",
         "prepare",
     ]
-    return _begins_with[WORDS](sql)
+    return begins_with_word[WORDS, comments_nest=True](sql)
 
 
 def needs_own_protocol(sql: StringSlice) -> Bool:
@@ -259,51 +248,4 @@ def needs_own_protocol(sql: StringSlice) -> Bool:
         True for COPY and LISTEN.
     """
     comptime WORDS: List[StaticString] = ["copy", "listen"]
-    return _begins_with[WORDS](sql)
-
-
-def _begins_with[words: List[StaticString]](sql: StringSlice) -> Bool:
-    """Returns whether the first word is one of some, in any case."""
-    var octets = sql.as_bytes()
-    var start = _first_word_at(octets)
-    var end = start
-    while end < len(octets) and _is_letter(octets.unsafe_get(end)):
-        end += 1
-    comptime for i in range(len(words)):
-        comptime word = words[i]
-        if equals_lower(octets[start:end], word.as_bytes()):
-            return True
-    return False
-
-
-def _first_word_at(octets: Span[UInt8, _]) -> Int:
-    """Returns the offset after blanks and comments, which nest."""
-    var at = 0
-    var depth = 0
-    while at < len(octets):
-        var pair = UInt16(octets.unsafe_get(at)) << 8
-        if at + 1 < len(octets):
-            pair |= UInt16(octets.unsafe_get(at + 1))
-        if pair == _COMMENT_BEGINS:
-            depth += 1
-            at += 2
-        elif depth > 0:
-            if pair == _COMMENT_ENDS:
-                depth -= 1
-                at += 1
-            at += 1
-        elif pair == _LINE_COMMENT:
-            at = find_octet(octets, LF, at)
-        elif _is_blank(octets.unsafe_get(at)):
-            at += 1
-        else:
-            break
-    return at
-
-
-def _is_letter(octet: UInt8) -> Bool:
-    return (octet | 32) - 97 < 26
-
-
-def _is_blank(octet: UInt8) -> Bool:
-    return octet == 32 or (octet >= 9 and octet <= 13)
+    return begins_with_word[WORDS, comments_nest=True](sql)

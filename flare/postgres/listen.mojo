@@ -3,6 +3,7 @@
 from std.memory import ArcPointer
 
 from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core.sql_text import has_nul
 from flare.net import NetError
 from flare.runtime.fiber import Fiber
 from flare.runtime.operation import CANCELLED
@@ -12,7 +13,6 @@ from flare.sys.pg_parameters import PgParameters
 from .connection import DatabaseConnection
 from .error import PostgresError
 from .notification import Notification, NotificationQueue
-from .options import has_nul
 from .pool import DatabasePool
 from .statement import run_unchecked
 

@@ -1,10 +1,11 @@
 """Reads the URL of a database."""
 
+from flare.core.sql_text import has_nul
 from flare.message.percent import percent_decoded
 from flare.message.query import QueryParameters
 from flare.net import IpAddr
 
-from .options import DatabaseOptions, PostgresTls, bad_options, has_nul
+from .options import DatabaseOptions, PostgresTls, bad_options
 
 comptime _DEFAULT_PORT = 5432
 

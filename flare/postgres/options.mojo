@@ -1,5 +1,7 @@
 """Defines how to reach a database, and the bounds of its connections."""
 
+from flare.core.sql_text import has_nul
+
 from .error import PostgresError
 
 comptime _INT_MAX = 0x7FFFFFFF
@@ -134,21 +136,6 @@ struct DatabaseOptions(Copyable, Movable):
         if self.trust_file and has_nul(self.trust_file.value()):
             return String("trust_file contains NUL")
         return None
-
-
-def has_nul(text: StringSlice) -> Bool:
-    """Returns whether a text contains NUL, which C cannot take.
-
-    Args:
-        text: The text.
-
-    Returns:
-        True if NUL is among its octets.
-    """
-    for octet in text.as_bytes():
-        if octet == 0:
-            return True
-    return False
 
 
 def bad_options(text: StringSlice) -> Error:

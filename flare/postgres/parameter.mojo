@@ -7,12 +7,12 @@ parameter. So a `String` fits a column of type `uuid`, `numeric` or `date` too.
 
 from std.memory import bitcast
 
+from flare.core.sql_text import has_nul
 from flare.json import Value, dumps
 from flare.sys.pg_parameters import PgParameters
 
 from .big_endian import append_big_endian
 from .error import PostgresError
-from .options import has_nul
 from .type_ids import TypeId, array_id_of
 
 comptime PARAMETERS_MAX = 65_535

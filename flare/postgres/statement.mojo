@@ -1,5 +1,6 @@
 """Runs one statement for the calling fiber."""
 
+from flare.core.sql_text import has_nul
 from flare.net import NetError
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
@@ -14,7 +15,6 @@ from .entry import (
     needs_own_protocol,
 )
 from .error import PostgresError
-from .options import has_nul
 from .pool import DatabasePool
 
 

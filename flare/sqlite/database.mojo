@@ -1,5 +1,6 @@
 """Provides the database of one worker: queries, commands, transactions."""
 
+from flare.core.sql_text import has_nul
 from flare.sys.libsqlite import sqlite
 
 from .core import DatabaseCore
@@ -51,9 +52,8 @@ struct Database(Movable):
             raise bad_options(problem.value())
         if path == "":
             raise bad_options("the path is empty")
-        for octet in path.as_bytes():
-            if octet == 0:
-                raise bad_options("the path contains NUL")
+        if has_nul(path):
+            raise bad_options("the path contains NUL")
         var library = sqlite()
         if not library:
             raise Error(

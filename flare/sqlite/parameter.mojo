@@ -1,5 +1,6 @@
 """Encodes the parameters of statements as values of SQLite."""
 
+from flare.core.sql_text import has_nul
 from flare.json import Value, dumps
 from flare.sys.libsqlite_statement import SqliteType
 
@@ -64,10 +65,9 @@ def add_text(mut parameters: ValueBlock, text: StringSlice) raises:
     Raises:
         SqliteError: If the text contains NUL, or is too long.
     """
-    for octet in text.as_bytes():
-        if octet == 0:
-            # Functions of SQLite disagree on where such a text ends.
-            raise bad_parameter("a text contains NUL: store it as List[UInt8]")
+    if has_nul(text):
+        # Functions of SQLite disagree on where such a text ends.
+        raise bad_parameter("a text contains NUL: store it as List[UInt8]")
     _add(parameters, SqliteType.TEXT, text.as_bytes())
 
 
@@ -124,6 +124,20 @@ __extension Bool(ToParameter):
 __extension String(ToParameter):
     def add_to(self, mut parameters: ValueBlock) raises:
         """Appends a text.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            SqliteError: If the text contains NUL, or is too long.
+        """
+        add_text(parameters, self)
+
+
+__extension StringSpan(ToParameter):
+    def add_to(self, mut parameters: ValueBlock) raises:
+        """Appends a text, such as a part of a request.
 
         Args:
             self: The value.

@@ -1,6 +1,7 @@
 """Runs one statement for the calling fiber."""
 
 from flare.core import PointerTo, heap_destroy
+from flare.core.sql_text import has_nul
 from flare.net import NetError
 from flare.runtime.deadline import begin_exemption, end_exemption
 from flare.runtime.fiber import NO_DEADLINE, Fiber
@@ -77,15 +78,14 @@ def run_statement(
 
         NetError: `net.cancelled wait`.
     """
-    for octet in sql.as_bytes():
-        if octet == 0:
-            raise Error(
-                String(
-                    SqliteError(
-                        SqliteError.BAD_PARAMETER, "the statement contains NUL"
-                    )
+    if has_nul(sql):
+        raise Error(
+            String(
+                SqliteError(
+                    SqliteError.BAD_PARAMETER, "the statement contains NUL"
                 )
             )
+        )
     var fiber = waiting_fiber("wait")
     var item = create_item(sql, parameters^, kind_of(sql), fiber)
     if (

@@ -4,12 +4,7 @@ It is only a first guess, as SQLite knows better after it has compiled the
 statement. A reader passes a statement that writes to the writer.
 """
 
-from flare.core import LF, equals_lower, find_octet
-
-# Two octets each.
-comptime _COMMENT_BEGINS: UInt16 = 0x2F2A
-comptime _COMMENT_ENDS: UInt16 = 0x2A2F
-comptime _LINE_COMMENT: UInt16 = 0x2D2D
+from flare.core.sql_text import begins_with_word
 
 
 struct StatementKind:
@@ -51,48 +46,8 @@ def kind_of(sql: StringSlice) -> UInt8:
         "delete",
         "replace",
     ]
-    var octets = sql.as_bytes()
-    var start = _first_word_at(octets)
-    var end = start
-    while end < len(octets) and _is_letter(octets.unsafe_get(end)):
-        end += 1
-    comptime for i in range(len(QUERIES)):
-        comptime word = QUERIES[i]
-        if equals_lower(octets[start:end], word.as_bytes()):
-            return StatementKind.QUERY
-    comptime for i in range(len(CHANGES)):
-        comptime word = CHANGES[i]
-        if equals_lower(octets[start:end], word.as_bytes()):
-            return StatementKind.CHANGE
+    if begins_with_word[QUERIES, comments_nest=False](sql):
+        return StatementKind.QUERY
+    if begins_with_word[CHANGES, comments_nest=False](sql):
+        return StatementKind.CHANGE
     return StatementKind.OTHER
-
-
-def _first_word_at(octets: Span[UInt8, _]) -> Int:
-    """Returns the offset after blanks and comments, which do not nest."""
-    var at = 0
-    var in_comment = False
-    while at < len(octets):
-        var pair = UInt16(octets.unsafe_get(at)) << 8
-        if at + 1 < len(octets):
-            pair |= UInt16(octets.unsafe_get(at + 1))
-        if in_comment:
-            in_comment = pair != _COMMENT_ENDS
-            at += 1 if in_comment else 2
-        elif pair == _COMMENT_BEGINS:
-            in_comment = True
-            at += 2
-        elif pair == _LINE_COMMENT:
-            at = find_octet(octets, LF, at)
-        elif _is_blank(octets.unsafe_get(at)):
-            at += 1
-        else:
-            break
-    return min(at, len(octets))
-
-
-def _is_letter(octet: UInt8) -> Bool:
-    return (octet | 32) - 97 < 26
-
-
-def _is_blank(octet: UInt8) -> Bool:
-    return octet == 32 or (octet >= 9 and octet <= 13)

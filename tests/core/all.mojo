@@ -9,6 +9,7 @@ from tests.core import (
     test_octet_mask,
     test_octets,
     test_slab,
+    test_sql_text,
 )
 
 
@@ -36,6 +37,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_slab.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_sql_text.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

@@ -178,7 +178,7 @@ def test_times_and_dates_of_sqlite() raises:
     )
     for text in ["2001-02-03T04:05:06Z", "2001-02-03 04:05:06.0"]:
         assert_equal(
-            db.query_one[Timestamp]("SELECT $1", String(text)).unix_us,
+            db.query_one[Timestamp]("SELECT $1", StringSlice(text)).unix_us,
             981_173_106_000_000,
         )
     for text in [
