@@ -6,7 +6,8 @@ SETUP := .venv/setup.stamp
 PEERS := .venv/peers.stamp
 SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
 
-# Options of what a target runs: make serve ARGS="--port 9000 --workers 2".
+# Options of what a target runs: make serve ARGS="--port 9000 --workers 2",
+# make serve-shop ARGS="--database postgres://user:password@host/name".
 # Those of `make quick`, and of `make ship` after a --, are of the compiler.
 ARGS ?=
 # The program of `make ship` and `make quick`.
@@ -21,7 +22,7 @@ MINUTES ?= 60
 export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
-.PHONY: help setup setup-peers serve docs test check format examples fuzz \
+.PHONY: help setup setup-peers serve serve-shop docs test check format examples fuzz \
 	fuzz-planted rules-planted test-asan simulate siege autobahn interop bench bench-full wheel \
 	ship quick clean
 
@@ -47,6 +48,10 @@ $(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt tools/sockets.
 serve: build/demo ## builds and starts examples/demo.mojo
 	@exec build/demo $(ARGS)
 
+serve-shop: build/shop ## builds and starts the shop of examples/shop
+	@$(if $(findstring ://,$(ARGS)),sh tools/setup.sh postgres)
+	@exec build/shop $(ARGS)
+
 docs: ## builds the site: guide, search and the API of every public name
 	@sh tools/setup.sh site
 	@$(PYTHON) tools/site.py
@@ -54,6 +59,10 @@ docs: ## builds the site: guide, search and the API of every public name
 build/demo: $(SOURCES) $(SETUP)
 	@mkdir -p build
 	$(MOJO) build -I . -o $@ examples/demo.mojo
+
+build/shop: $(SOURCES) $(SETUP)
+	@mkdir -p build
+	$(MOJO) build -I . -o $@ examples/shop/main.mojo
 
 test: $(PEERS) ## runs all tests, the examples and short fuzz runs
 	@$(PYTHON) tools/run_tests.py $(ARGS)

@@ -1,7 +1,7 @@
 # Run: mojo run -I . examples/15_router.mojo
 # Prints: GET /users/7 -> 200 user 7
 # Prints: GET /items/4?page=2 -> 200 item 4, page 2
-# Prints: GET /items/four -> 400 id: expected a number, got 'four'
+# Prints: GET /items/four -> 400 {"type":"about:blank","title":"Bad Request","status":400
 # Prints: DELETE /users -> 405 method not allowed
 """Routes by method and path, with parameters as text and as types."""
 

@@ -3,26 +3,21 @@
 # Prints: server: the client left
 """Sends events for as long as the client listens (text/event-stream)."""
 
-from flare.http import ResponseStream
+from flare.http import EventStream, event_stream
 from flare.io import BufReader
 from flare.prelude import *
 from flare.runtime import blocking
 
 
 def clock(req: Request) raises -> Response:
-    return Response.stream(tick, content_type="text/event-stream").with_header(
-        "Cache-Control", "no-store"
-    )
+    return event_stream(tick)
 
 
-def tick(req: Request, stream: ResponseStream) raises:
+def tick(req: Request, events: EventStream) raises:
     var count = 0
     try:
         while True:
-            # Goes out at once; an empty line ends an event.
-            stream.write_text(
-                String("id: ", count, "\ndata: tick ", count, "\n\n")
-            )
+            events.send(String("tick ", count), id=String(count))
             count += 1
             sleep(50)
     except:

@@ -6,6 +6,7 @@ URL of http, https, ws or wss reaches, and refuses user information.
 """
 
 from flare.message import Url
+from flare.message.international_host import ascii_host
 
 from fuzz.url_model import accepts_authority
 
@@ -216,6 +217,14 @@ struct FollowedUrl(Movable):
                 host.append(octet)
         if not is_bracketed:
             host = _decoded(host)
+            # `fuzz_international_host` judges the conversion.
+            for octet in host:
+                if octet >= 128:
+                    try:
+                        host = ascii_host(Span(host))
+                    except:
+                        return False
+                    break
             for octet in host:
                 if not _is_in(_HOST, Int(octet)):
                     return False

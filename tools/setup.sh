@@ -1,7 +1,9 @@
 #!/bin/sh
-# Makes .venv with the pinned Mojo compiler and brings what linking needs. With
-# the word `site` it also brings the generator of the site, and with `peers` this
-# and the clients and servers of other makers that the tests let flare talk to.
+# Makes .venv with the pinned Mojo compiler and brings what linking needs, and the
+# libraries that flare loads. With the word `postgres` it also brings the library
+# of PostgreSQL, with `site` the generator of the site, and with `peers` all of
+# this and the clients and servers of other makers that the tests let flare talk
+# to.
 # Does nothing where everything is there already.
 set -eu
 cd "$(dirname "$0")/.."
@@ -80,6 +82,8 @@ has_library libz.so.1 || missing="$missing zlib1g"
 { has_library libbrotlidec.so.1 && has_library libbrotlienc.so.1; } ||
     missing="$missing libbrotli1"
 has_library libzstd.so.1 || missing="$missing libzstd1"
+has_library libsqlite3.so.0 || missing="$missing libsqlite3-0"
+[ "${1:-}" != postgres ] || has_library libpq.so.5 || missing="$missing libpq5"
 if [ -z "$python" ]; then
     missing="$missing python3 python3-venv"
 elif [ ! -x .venv/bin/pip ] && ! has_venv "$python"; then
@@ -147,6 +151,7 @@ command -v gdb >/dev/null 2>&1 || missing="$missing gdb"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ||
     missing="$missing postgresql"
 has_library libpq.so.5 || missing="$missing libpq5"
+command -v pgbouncer >/dev/null 2>&1 || missing="$missing pgbouncer"
 profiler=linux-perf
 grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null && profiler=linux-tools-generic
 command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
@@ -156,6 +161,7 @@ install_apart scanner
 install_apart sockets
 install_apart http2
 install_apart ffmpeg
+install_apart libpq
 # Without one, its tests are skipped and say so; the next call tries again.
 is_complete=yes
 sh tools/setup_node.sh || is_complete=no

@@ -91,6 +91,8 @@ def sources() -> dict[str, str]:
         found[f"docs/{name}"] = page
     for path in examples():
         found[f"examples/{path.name}"] = f"examples/{path.stem}.md"
+    for folder in projects():
+        found[f"examples/{folder.name}"] = f"examples/{folder.name}.md"
     found["examples"] = "examples/index.md"
     return found
 
@@ -98,6 +100,12 @@ def sources() -> dict[str, str]:
 def examples() -> list[Path]:
     """Lists the examples in their order."""
     return sorted((ROOT / "examples").glob("*.mojo"))
+
+
+def projects() -> list[Path]:
+    """Lists the examples that have a folder."""
+    found = (ROOT / "examples").glob("*/*.mojo")
+    return sorted({path.parent for path in found})
 
 
 def write_documents(pages: Path) -> None:
@@ -126,7 +134,14 @@ def write_examples(folder: Path) -> None:
         page = joined([f"# {path.stem}", what, command, shown])
         (folder / f"{path.stem}.md").write_text(page)
         rows.append(f"| [{path.stem}]({path.stem}.md) | {what} |")
-    text = "Whole programs. `make examples` runs all of them.\n\n"
+    for path in projects():
+        files = sorted(path.glob("*.mojo"))
+        shown = [f"## {x.name}\n\n```mojo\n{x.read_text()}```" for x in files]
+        page = joined([f"# {path.name}", *shown])
+        (folder / f"{path.name}.md").write_text(page)
+        names = ", ".join(f"`{x.name}`" for x in files)
+        rows.append(f"| [{path.name}]({path.name}.md) | {names} |")
+    text = "Whole programs. `make examples` runs those of one file.\n\n"
     table = "| example | shows |\n|---|---|\n" + "\n".join(rows)
     (folder / "index.md").write_text(f"# Examples\n\n{text}{table}\n")
 
@@ -231,7 +246,7 @@ def navigation(pages: Path) -> list:
         elif page:
             next(iter(guide[-1].values())).append(f"guide/{page}")
     shown = ["examples/index.md"]
-    shown += [f"examples/{path.stem}.md" for path in examples()]
+    shown += [f"examples/{path.stem}.md" for path in examples() + projects()]
     packages = [pages / "api" / "prelude" / "index.md"]
     packages += [pages / "api" / "http" / "index.md"]
     found = (pages / "api").rglob("index.md")

@@ -20,6 +20,7 @@ from quick import program_options
 ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 PROGRAMS = ROOT / "tests" / "programs"
+EXAMPLES = ROOT / "examples"
 FOLDER = ROOT / "build" / "loopback"
 BUILD_SECONDS_MAX = 600
 # The server under test contains what would else be in the library.
@@ -47,17 +48,34 @@ TOGETHER = (
             "ws_talk",
         )
     ),
-    ROOT / "examples" / "30_reverse_proxy.mojo",
-    ROOT / "examples" / "demo.mojo",
+    EXAMPLES / "30_reverse_proxy.mojo",
+    EXAMPLES / "demo.mojo",
 )
 
 
 def build(source: Path) -> Path:
     """Builds a program unless it is newer than its sources; gives its path.
 
-    Raises RuntimeError with what the compiler says."""
-    program = FOLDER / source.stem
-    return _once(program, _stamp(), lambda: _compile(source, program))
+    A source in a folder of its own is built with the modules beside it. Raises
+    RuntimeError with what the compiler says."""
+    if source.parent in (PROGRAMS, EXAMPLES):
+        program, stamp = FOLDER / source.stem, _stamp()
+    else:
+        program = FOLDER / f"{source.parent.name}_{source.stem}"
+        stamp = _stamp(source.parent)
+    return _once(program, stamp, lambda: _compile(source, program))
+
+
+def build_sanitized(source: Path) -> Path:
+    """Builds a program with AddressSanitizer, flare included."""
+    program = FOLDER / f"{source.stem}_sanitized"
+    options = ["--sanitize", "address", "-g1", "-I", ROOT]
+    return _once(
+        program,
+        _stamp(),
+        lambda: _succeed([MOJO, "build", *options, "-I", source.parent,
+                          "-o", program, source]),
+    )
 
 
 def build_by(script: Path, program: Path) -> Path:

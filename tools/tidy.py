@@ -42,6 +42,8 @@ LENGTHS = {
 }
 EXAMPLE_LINES_MAX = 60
 DEMO_LINES_MAX = 150
+# Of a module of an example that has a folder.
+PROJECT_LINES_MAX = 300
 LEFTOVERS = re.compile(
     r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Nn]ot (?:yet )?implemented\b"
     # In a docstring, "for now" may well speak of a state while it runs.
@@ -176,9 +178,14 @@ def number_of(count: str, code: str) -> int:
 def check_example(source: Source) -> Found:
     """Bounds an example and wants its first line to say how to run it."""
     is_demo = source.path == "examples/demo.mojo"
+    is_project = source.path.count("/") > 1
     limit = DEMO_LINES_MAX if is_demo else EXAMPLE_LINES_MAX
+    if is_project:
+        limit = PROJECT_LINES_MAX
     if len(source.lines) > limit:
         yield 1, "example-size", f"{len(source.lines)} lines, at most {limit}"
+    if is_project and "\ndef main(" not in source.text:
+        return
     if not source.lines or not source.lines[0].startswith("# Run: "):
         yield 1, "example-run", "the first line is not '# Run: …'"
 

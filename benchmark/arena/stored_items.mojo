@@ -1,7 +1,8 @@
 """Reads items from the database, and answers with them as JSON."""
 
 from flare.http import Json, Request, State
-from flare.json import ToJson, Value
+from flare.json import JsonWriter, ToJson
+from flare.postgres import Column, FromColumn
 
 from arena import Arena
 from dataset import Rating
@@ -16,6 +17,23 @@ comptime ITEMS_MAX = 50
 
 
 @fieldwise_init
+struct StoredJson(FromColumn, Movable, ToJson):
+    """Is JSON text of the table, which answers pass on as it is."""
+
+    var text: String
+
+    @staticmethod
+    def from_column(column: Column) raises -> Self:
+        """Takes the text of a column of type `jsonb`."""
+        return Self(String.from_column(column))
+
+    def to_json(self, json: JsonWriter) raises:
+        """Writes the text."""
+        # The database has checked it.
+        json.unsafe_raw(self.text.as_bytes())
+
+
+@fieldwise_init
 struct StoredItem(Movable, ToJson):
     """Is an item as an answer has it."""
 
@@ -25,7 +43,7 @@ struct StoredItem(Movable, ToJson):
     var price: Int
     var quantity: Int
     var active: Bool
-    var tags: Value
+    var tags: StoredJson
     var rating: Rating
 
 
@@ -47,7 +65,7 @@ struct ItemRow(Movable):
     var price: Int32
     var quantity: Int32
     var active: Bool
-    var tags: Value
+    var tags: StoredJson
     var rating_score: Int32
     var rating_count: Int32
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import environment
 from .clients import allow_many_descriptors
+from .database import Databases
 from .generators import LEAN_CLIENT, SCRIPTS
 from .measures import SLICE_SECONDS, Setting
 from .network import own_network
@@ -23,6 +24,7 @@ from .session import Session
 from .targets import BASELINES, BUILD, ROOT, Place, Target, TargetFailed
 from .targets import target_of
 from .workloads import (
+    ARENA,
     BEFORE,
     CPU,
     FLARE,
@@ -30,8 +32,10 @@ from .workloads import (
     LEAN,
     MEASURES,
     MEMORY,
+    PRODUCTS,
     QUICK,
     SLOW_CLIENTS,
+    STORED,
     SYSTEM_CALLS,
     TARGETS,
     TWO_WORKERS,
@@ -136,13 +140,6 @@ def main(arguments: list[str]) -> int:
     place = Place(
         given.server_cores, given.workers, products, BUILD / "logs"
     )
-    session = Session(
-        setting_of(given, place, folder),
-        Pool(products),
-        given.rounds,
-        tuple(given.measures),
-        _say,
-    )
     # Only what measures: building before and drawing after it may install
     # something from the real network.
     with own_network(
@@ -150,7 +147,16 @@ def main(arguments: list[str]) -> int:
     ) as has_own_network:
         command = ["benchmark/bench", *arguments]
         described = _describe(given, command, has_own_network)
-        results = _measure(given, session, targets, missing, described)
+        with Databases(products) as databases:
+            session = Session(
+                setting_of(given, place, folder),
+                Pool(products),
+                given.rounds,
+                tuple(given.measures),
+                _say,
+                databases,
+            )
+            results = _measure(given, session, targets, missing, described)
     _draw(given.report)
     _say(f"\n{given.report / 'report.md'}")
     return 0 if any(result.targets() for result in results) else 1
@@ -231,7 +237,9 @@ def _prepare(given: argparse.Namespace) -> tuple[list[Target], dict[str, str]]:
         sys.exit(f"there is no {LEAN_CLIENT}; run {SCRIPTS / 'build'}")
     targets, missing, built = [], {}, {}
     for target in servers_of(given):
-        name = f"arena_{target.name}" if target.data else target.name
+        name = target.name
+        if target.kind != PRODUCTS:
+            name = f"{target.kind}_{name}"
         if not given.no_build and target.build not in built:
             _say(f"building {name}")
             try:
@@ -248,15 +256,16 @@ def _prepare(given: argparse.Namespace) -> tuple[list[Target], dict[str, str]]:
 
 
 def servers_of(given: argparse.Namespace) -> list[Target]:
-    """Gives the servers that the workloads ask: the arena has its own."""
+    """Gives the servers that the workloads ask: each kind has its own."""
     targets = [target_of(name, given.before) for name in given.targets]
-    servers = []
-    if any(not workload.profile for workload in given.workloads):
-        servers += targets
-    if any(workload.profile for workload in given.workloads):
-        in_arena = [target.in_arena() for target in targets]
-        servers += [target for target in in_arena if target]
-    return servers
+    kinds = {workload.kind for workload in given.workloads}
+    found = [
+        target.of_kind(kind)
+        for kind in (PRODUCTS, ARENA, STORED)
+        if kind in kinds
+        for target in targets
+    ]
+    return [target for target in found if target]
 
 
 def needs_lean(given: argparse.Namespace) -> bool:

@@ -192,6 +192,9 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
     elif workload.profile:
         command += ["-s", str(SCRIPTS / "arena.lua")]
         behind = ["--", workload.profile]
+    elif workload.paths:
+        command += ["-s", str(SCRIPTS / "paths.lua")]
+        behind = ["--", *workload.paths]
     elif workload.close_percent == 100:
         command += ["-H", "Connection: close"]
     elif workload.close_percent:

@@ -8,9 +8,9 @@ else of a head must be what the workload asks for, and nothing more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from . import arena, http2, websocket
+from . import arena, arena_database, http2, websocket
 from .answers import Answer, BadAnswer, Connection
 from .generators import SUITE, url_of
 from .products import (
@@ -159,10 +159,17 @@ def problem_of(answers: list[Answer], expected: Expected) -> str | None:
 
 def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     """Asks a server that has answered nothing; says what is wrong with it."""
-    if workload.profile:
-        return _arena_problem(port, workload)
     if workload.is_websocket:
         return websocket.problem_of(port, workload.path)
+    if workload.profile:
+        return _arena_problem(port, workload)
+    if workload.paths and not workload.streams:
+        # Each of its own; a server of the catalogue has a counter for each.
+        alone = (
+            replace(workload, path=path, paths=())
+            for path in dict.fromkeys(workload.paths)
+        )
+        return next(filter(None, (gate(port, w, pool) for w in alone)), None)
     expected = expected_of(workload, pool)
     if workload.streams:
         return http2.problem_of(
@@ -190,10 +197,18 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     return problem_of(answers, expected)
 
 
-def _arena_problem(port: int, workload: Workload) -> str | None:
-    asked = arena.asked_of(
+def asked_of(workload: Workload) -> list[arena.Asked]:
+    """Gives the requests of a workload of the arena, and what their answers
+    must be."""
+    if workload.needs_database:
+        return arena_database.asked_of(workload.profile, arena.data())
+    return arena.asked_of(
         workload.profile, arena.data(), workload.content_octets
     )
+
+
+def _arena_problem(port: int, workload: Workload) -> str | None:
+    asked = asked_of(workload)
     try:
         with Connection(port, workload.is_secure) as connection:
             if workload.is_secure and connection.suite() != SUITE:

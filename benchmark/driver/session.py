@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Callable
 
 from . import arena, measures, scaling
 from .claims import NOT_MEASURED
+from .database import Databases
 from .generators import LoadFailed
 from .integrity import gate
 from .measures import NotMeasured, Setting
@@ -39,19 +41,27 @@ class Session:
         rounds: int,
         wanted: tuple[str, ...],
         say: Say,
+        databases: Databases | None = None,
     ):
         self.setting = setting
         self.pool = pool
         self.rounds = rounds
         self.wanted = wanted
         self.say = say
+        self.databases = databases
 
     def measure(self, workload: Workload, targets: list[Target]) -> Result:
         """Measures one workload with all targets that answer it right."""
         self.say(f"\n== {workload.name}: {workload.what}")
-        targets = [
-            t for t in targets if bool(t.data) == bool(workload.profile)
-        ]
+        targets = [t for t in targets if t.kind == workload.kind]
+        if workload.needs_database:
+            if problem := self.databases.problem():
+                self.say(f"  left out: {problem}")
+                return Result(
+                    workload, left_out={t.name: problem for t in targets}
+                )
+            url = self.databases.fresh()
+            targets = [replace(t, database=url) for t in targets]
         if workload.is_secure:
             folder = (
                 arena.certificates() if workload.profile else certificates()

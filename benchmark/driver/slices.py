@@ -23,6 +23,8 @@ _SECONDS_MAX = 600.0
 _START_SECONDS = 0.1
 # A server still answers what is in flight when its generator is halted.
 _REST_SECONDS = 0.005
+# It waits for the database as well.
+_DATABASE_REST_SECONDS = 0.05
 _END_SECONDS = 30.0
 
 
@@ -84,23 +86,26 @@ def take_turns(
     """Lets one generator for each target ask for its time, slice by slice;
     they are halted then, and end with `stack`. The bystanders of each target
     are counted in its slices."""
+    rest = (
+        _DATABASE_REST_SECONDS if workload.needs_database else _REST_SECONDS
+    )
     loads = {}
     for name, asking in askings.items():
         loads[name] = stack.enter_context(HaltedLoad(workload, asking))
         # It connects.
-        _take_turn(loads[name], _START_SECONDS, bystanders[name])
+        _take_turn(loads[name], _START_SECONDS, bystanders[name], rest)
     order = list(loads)
     longest = max((asking.seconds for asking in askings.values()), default=0)
     for _ in range(max(1, round(longest / slice_seconds))):
         for name in order:
-            _take_turn(loads[name], slice_seconds, bystanders[name])
+            _take_turn(loads[name], slice_seconds, bystanders[name], rest)
         order.reverse()
     return loads
 
 
 def _take_turn(
-    load: HaltedLoad, seconds: float, bystanders: Bystanders
+    load: HaltedLoad, seconds: float, bystanders: Bystanders, rest: float
 ) -> None:
     with bystanders:
         load.go_on(seconds)
-        time.sleep(_REST_SECONDS)
+        time.sleep(rest)

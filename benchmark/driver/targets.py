@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import arena, processes
-from .workloads import BEFORE, OURS
+from .workloads import ARENA, BEFORE, OURS, PRODUCTS, STORED
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "benchmark"
@@ -39,8 +39,14 @@ class Target:
     build: tuple[str, ...]
     # What stands behind the common arguments PORT WORKERS PRODUCTS.
     options: tuple[str, ...] = ()
+    # Which workloads its program is for.
+    kind: str = PRODUCTS
     # The folder that the arena's servers read in the place of the products.
     data: Path | None = None
+    # The URL of the database that it asks; none if it asks none.
+    database: str = ""
+    # The processor that it was built for; none for the one at hand.
+    cpu: str = ""
 
     def prepare(self) -> None:
         """Builds the server; raises `TargetFailed` where it cannot be."""
@@ -65,7 +71,7 @@ class Target:
         return replace(
             self,
             build=(*self.build, _VALGRIND_CPU),
-            options=(*self.options, _VALGRIND_CPU),
+            cpu=_VALGRIND_CPU,
         )
 
     def secured(self, certificates: Path) -> Target | None:
@@ -87,18 +93,42 @@ class Target:
             return self
         return replace(self, start=(str(start),))
 
-    def in_arena(self) -> Target | None:
-        """Gives the target's server of the arena; none where there is none."""
+    def of_kind(self, kind: str) -> Target | None:
+        """Gives the target's server for a kind of workloads; none where there
+        is none."""
+        if kind == PRODUCTS:
+            return self
         if self.name in OURS:
-            folder = Path(self.start[0]).parents[1] / "arena"
+            folder = Path(self.start[0]).parents[1] / kind
             build = (str(folder / "build"), *self.build[1:])
-        else:
+        elif kind == ARENA:
             folder = BASELINES / f"arena_{self.name}"
             build = (self.build[0], folder.name)
-            if not folder.exists():
-                return None
-        start = (str(folder / "start"),)
-        return replace(self, start=start, build=build, data=arena.data())
+        else:
+            # The same program, which is told of a database.
+            folder, build = Path(self.start[0]).parent, self.build
+        name = "start"
+        if kind == STORED and self.name not in OURS:
+            name = "start_stored"
+        if not (folder / name).exists():
+            return None
+        return replace(
+            self,
+            start=(str(folder / name),),
+            build=build,
+            kind=kind,
+            data=arena.data() if kind == ARENA else None,
+        )
+
+    def arguments(self) -> list[str]:
+        """Gives what stands behind PORT WORKERS PRODUCTS."""
+        last = [self.database, self.cpu]
+        while last and not last[-1]:
+            last.pop()
+        if self.kind == PRODUCTS:
+            # These know no database.
+            last = last[1:]
+        return [*self.options, *last]
 
     def run(self, place: Place) -> Running:
         """Starts the server on the cores of `place`."""
@@ -132,7 +162,7 @@ class Running:
                 ["taskset", "-c", cores, *place.wrapper, *target.start,
                  str(self.port), str(place.workers),
                  str(target.data or place.products),
-                 *target.options],
+                 *target.arguments()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

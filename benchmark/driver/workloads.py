@@ -14,6 +14,12 @@ SLOW_CLIENTS = "slow_clients"
 IDLE = "idle"
 TWO_WORKERS = "two_workers"
 
+# What the servers are for which a workload asks: those with the products in
+# memory, those of the arena, and those with the products in a database.
+PRODUCTS = "products"
+ARENA = "arena"
+STORED = "stored"
+
 CPU = "cpu"
 SYSTEM_CALLS = "system_calls"
 MEMORY = "memory"
@@ -47,6 +53,10 @@ PEERS = (
     "ntex",
     "may_minihttp",
 )
+# Those written in Go, which have the products in a database too.
+GO_PEERS = ("net_http", "fasthttp", "fiber", "fiber_prefork")
+# Those that have a server of the arena.
+ARENA_PEERS = ("fasthttp", "hyper", "actix_web")
 # Those whose programs serve WebSockets.
 WEBSOCKET_PEERS = (
     "net_http",
@@ -127,11 +137,14 @@ class Workload:
     status: int = 200
     # A profile of the arena, whose servers are programs of their own.
     profile: str = ""
+    # Servers read what they answer from a database.
+    needs_database: bool = False
     # Inside of TLS; only targets that serve HTTPS here are asked.
     is_secure: bool = False
     # Requests at a time on each connection of HTTP/2; 0 for HTTP/1.1.
     streams: int = 0
-    # Asked for in turn over HTTP/2; none for a thousand queries of the path.
+    # Asked for in turn, the one path if there are none; over HTTP/2 a thousand
+    # queries of it then.
     paths: tuple[str, ...] = ()
     # A request is a message on a WebSocket, and comes back as it is.
     is_websocket: bool = False
@@ -148,6 +161,13 @@ class Workload:
     def route(self) -> str:
         """Names the route, the first segment of the path."""
         return self.path.split("/")[1]
+
+    @property
+    def kind(self) -> str:
+        """Names the programs that are asked."""
+        if self.profile:
+            return ARENA
+        return STORED if self.needs_database else PRODUCTS
 
 
 def ahead_of(subjects: tuple[str, ...], peers=PEERS) -> tuple[Claim, ...]:
@@ -339,6 +359,38 @@ def _products() -> tuple[Workload, ...]:
             lengths_vary=True,
             claims=(Claim("flare_io_uring", 1.05, BEST_OF_ALL),),
         ),
+    )
+
+
+def _catalogue(kind: str) -> tuple[Workload, ...]:
+    """Gives the scenarios of a shop's catalogue, in memory or stored."""
+    where = "in a database" if kind == STORED else "in memory"
+
+    def workload(route: str, what: str, path: str, **more) -> Workload:
+        name = "stored" if kind == STORED else "catalogue"
+        return Workload(
+            f"{name}_{route}",
+            name,
+            f"{what}; 100 connections, products {where}",
+            path,
+            connections=100,
+            needs_database=kind == STORED,
+            lengths_vary=True,
+            measures=(CPU, MEMORY),
+            claims=ahead_of(FLARE, GO_PEERS),
+            **more,
+        )
+
+    return (
+        workload("read", "a product of about 4 KB", "/read"),
+        workload("compute", "statistics of 100 products", "/compute"),
+        workload(
+            "mixed",
+            "three products and two lists of 25 in turn",
+            "/read",
+            paths=("/read", "/list", "/read", "/list", "/read"),
+        ),
+        workload("simple", 'no product, `{"message":"hi"}`', "/simple"),
     )
 
 
@@ -589,8 +641,6 @@ def _websockets() -> tuple[Workload, ...]:
 
 
 def _arena() -> tuple[Workload, ...]:
-    peers = ("fasthttp", "hyper", "actix_web")
-
     def workload(name: str, what: str, path: str, **more) -> Workload:
         profile = more.pop("profile", name)
         more.setdefault("measures", (CPU, SYSTEM_CALLS, MEMORY))
@@ -600,7 +650,7 @@ def _arena() -> tuple[Workload, ...]:
             what,
             path,
             profile=profile,
-            claims=ahead_of(("flare_io_uring",), peers),
+            claims=ahead_of(("flare_io_uring",), ARENA_PEERS),
             **more,
         )
 
@@ -676,6 +726,52 @@ def _arena() -> tuple[Workload, ...]:
             "echo", "10 KiB of content sent back inside of TLS", "/echo",
             is_secure=True,
         ),
+        workload(
+            "echo_ws",
+            "5 octets of text echoed on a WebSocket",
+            "/ws",
+            generator=LEAN,
+            is_websocket=True,
+        ),
+    )
+
+
+def _arena_database() -> tuple[Workload, ...]:
+    def workload(name: str, what: str, path: str, most: float) -> Workload:
+        return Workload(
+            f"arena_{name}",
+            "arena_database",
+            what,
+            path,
+            profile=name,
+            needs_database=True,
+            connections=32,
+            measures=(CPU, SYSTEM_CALLS, MEMORY),
+            claims=tuple(Claim(flare, most, "fasthttp") for flare in FLARE),
+        )
+
+    return (
+        workload(
+            "async_db",
+            "5 to 50 items of 100,000 by their price",
+            "/async-db",
+            0.6,
+        ),
+        workload(
+            "api",
+            "three sums, three times 50 items of memory, twice 50 of the"
+            " database",
+            "/async-db",
+            0.5,
+        ),
+        workload("fortunes", "a page of 201 sayings", "/fortunes", 0.5),
+        workload(
+            "crud",
+            "15 items read that are kept for 200 ms, 3 changed, a page, one"
+            " created",
+            "/crud/items",
+            0.85,
+        ),
     )
 
 
@@ -683,6 +779,8 @@ WORKLOADS = (
     *_plaintext(),
     *_connections(),
     *_products(),
+    *_catalogue(PRODUCTS),
+    *_catalogue(STORED),
     *_transfers(),
     *_files(),
     *_https(),
@@ -690,6 +788,7 @@ WORKLOADS = (
     *_waits(),
     *_websockets(),
     *_arena(),
+    *_arena_database(),
 )
 QUICK = ("plaintext", "pipelined", "read", "simple")
 

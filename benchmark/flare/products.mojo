@@ -115,7 +115,7 @@ struct Pool(Movable):
     var _brands: List[String]
     var _read_next: Int
     var _list_next: Int
-    var _generator: UInt64
+    var _generator: Generator
 
     def __init__(out self, path: StringSlice) raises:
         """Reads the pool from a file with one product per line.
@@ -132,7 +132,7 @@ struct Pool(Movable):
         self._brands = List[String]()
         self._read_next = 0
         self._list_next = 0
-        self._generator = SEED
+        self._generator = Generator()
         var content: String
         with open(String(path), "r") as file:
             content = file.read()
@@ -198,16 +198,43 @@ struct Pool(Movable):
         """
         var picks = List[Priced](capacity=PICKS)
         for _ in range(PICKS):
-            picks.append(self._priced[self._draw()])
-        return String(Statistics(_sorted_by_price(picks), self._brands))
+            picks.append(self._priced[self._generator.draw()])
+        return summed_up(picks, self._brands)
 
-    def _draw(mut self) -> Int:
-        var state = self._generator
+
+struct Generator(ImplicitlyCopyable):
+    """Draws the numbers of products."""
+
+    var _state: UInt64
+
+    def __init__(out self):
+        self._state = SEED
+
+    def draw(mut self) -> Int:
+        """Draws a number.
+
+        Returns:
+            The number of a product.
+        """
+        var state = self._state
         state ^= state >> 12
         state ^= state << 25
         state ^= state >> 27
-        self._generator = state
+        self._state = state
         return Int(((state * FACTOR) >> 32) % UInt64(PRODUCTS))
+
+
+def summed_up(picks: List[Priced], brands: List[String]) -> String:
+    """Sums up 100 products.
+
+    Args:
+        picks: The products.
+        brands: The names of all brands, sorted.
+
+    Returns:
+        A JSON object.
+    """
+    return String(Statistics(_sorted_by_price(picks), brands))
 
 
 def _sorted_by_price(picks: List[Priced]) -> List[Priced]:

@@ -5,7 +5,6 @@ Options: --port P --workers N --backend io_uring|epoll --products FILE
 """
 
 from std.os.path import dirname, exists
-from std.sys import argv
 
 from flare.http import (
     App,
@@ -22,10 +21,11 @@ from flare.http import (
 )
 from flare.http.body import Body
 from flare.net import SocketAddr
-from flare.runtime import BackendKind, sleep
+from flare.runtime import sleep
 from flare.tls import TlsIdentity, TlsServerConfig
 from flare.ws import WebSocket, WsConnection, WsMessage
 
+from options import backend, option
 from products import Pool
 
 comptime DELAY_MS = 10
@@ -98,21 +98,6 @@ def echo(ws: WsConnection) raises:
 
 def make_pool(worker: Int) raises -> Pool:
     return Pool(option("--products", ""))
-
-
-def option(name: StringSlice, default: StaticString) raises -> String:
-    var options = argv()
-    for i in range(1, len(options) - 1, 2):
-        if options[i] == name:
-            return String(options[i + 1])
-    return String(default)
-
-
-def backend(name: StringSlice) raises -> BackendKind:
-    for kind in [BackendKind.IO_URING, BackendKind.EPOLL]:
-        if String(kind) == name:
-            return kind
-    raise Error("the backend is io_uring or epoll")
 
 
 def main() raises:

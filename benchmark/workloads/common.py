@@ -230,7 +230,8 @@ def counters(octets):
 class Workload:
     """Parses the options, runs a measurement per backend, and judges."""
 
-    def __init__(self, description):
+    def __init__(self, description, source=HERE / "server.mojo"):
+        self.source = source
         self.options = argparse.ArgumentParser(
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -258,7 +259,7 @@ class Workload:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         with tempfile.TemporaryDirectory() as folder:
-            program = build(folder, given.asan)
+            program = build(folder, self.source, given.asan)
             for backend in BACKENDS:
                 if given.backend in (backend, "both"):
                     print(backend, flush=True)
@@ -266,13 +267,13 @@ class Workload:
         sys.exit(1 if self.missed else 0)
 
 
-def build(folder, asan=False):
-    """Builds the server of the workloads."""
+def build(folder, source, asan):
+    """Builds a server."""
     program = f"{folder}/server"
     flags = ["--sanitize", "address", "-g1"] if asan else []
     subprocess.run(
         [ROOT / ".venv/bin/mojo", "build", *flags, "-I", ROOT, "-o", program,
-         HERE / "server.mojo"],
+         source],
         check=True,
         env={**os.environ, **QUIET},
     )

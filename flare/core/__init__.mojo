@@ -1,6 +1,7 @@
 """Octets, buffers and heap memory, which all other packages use."""
 
 from .buffer import Buffer, MemoryLender
+from .civil_date import CivilDate
 from .octet_block import OctetBlock
 from .octet_count import OctetCount
 from .octet_mask import copy_short_xored, copy_xored, turned_key, xor_octets

@@ -9,6 +9,7 @@ from std.bit import byte_swap
 from std.builtin.globals import global_constant
 
 from .octets import write_hexadecimal
+from .sha256 import sha256_digest
 
 comptime SHA1_OCTETS = 20
 """The length of a SHA-1 digest."""
@@ -100,84 +101,6 @@ comptime _SHIFTS: Array[Int, 16] = [
     21,
 ]
 
-comptime _CUBE_ROOTS: Array[UInt32, 64] = [
-    0x428A2F98,
-    0x71374491,
-    0xB5C0FBCF,
-    0xE9B5DBA5,
-    0x3956C25B,
-    0x59F111F1,
-    0x923F82A4,
-    0xAB1C5ED5,
-    0xD807AA98,
-    0x12835B01,
-    0x243185BE,
-    0x550C7DC3,
-    0x72BE5D74,
-    0x80DEB1FE,
-    0x9BDC06A7,
-    0xC19BF174,
-    0xE49B69C1,
-    0xEFBE4786,
-    0x0FC19DC6,
-    0x240CA1CC,
-    0x2DE92C6F,
-    0x4A7484AA,
-    0x5CB0A9DC,
-    0x76F988DA,
-    0x983E5152,
-    0xA831C66D,
-    0xB00327C8,
-    0xBF597FC7,
-    0xC6E00BF3,
-    0xD5A79147,
-    0x06CA6351,
-    0x14292967,
-    0x27B70A85,
-    0x2E1B2138,
-    0x4D2C6DFC,
-    0x53380D13,
-    0x650A7354,
-    0x766A0ABB,
-    0x81C2C92E,
-    0x92722C85,
-    0xA2BFE8A1,
-    0xA81A664B,
-    0xC24B8B70,
-    0xC76C51A3,
-    0xD192E819,
-    0xD6990624,
-    0xF40E3585,
-    0x106AA070,
-    0x19A4C116,
-    0x1E376C08,
-    0x2748774C,
-    0x34B0BCB5,
-    0x391C0CB3,
-    0x4ED8AA4A,
-    0x5B9CCA4F,
-    0x682E6FF3,
-    0x748F82EE,
-    0x78A5636F,
-    0x84C87814,
-    0x8CC70208,
-    0x90BEFFFA,
-    0xA4506CEB,
-    0xBEF9A3F7,
-    0xC67178F2,
-]
-
-comptime _SQUARE_ROOTS: Array[UInt32, 8] = [
-    0x6A09E667,
-    0xBB67AE85,
-    0x3C6EF372,
-    0xA54FF53A,
-    0x510E527F,
-    0x9B05688C,
-    0x1F83D9AB,
-    0x5BE0CD19,
-]
-
 
 def md5(octets: Span[UInt8, _]) -> String:
     """Returns the MD5 digest of octets.
@@ -193,7 +116,7 @@ def md5(octets: Span[UInt8, _]) -> String:
     state[1] = 0xEFCDAB89
     state[2] = 0x98BADCFE
     state[3] = 0x10325476
-    var padded = _padded(octets, is_big_endian=False)
+    var padded = _padded(octets)
     for start in range(0, len(padded), _BLOCK_OCTETS):
         _md5_block(Span(padded)[start : start + _BLOCK_OCTETS], state)
     var digest = List[UInt8](capacity=16)
@@ -205,6 +128,7 @@ def md5(octets: Span[UInt8, _]) -> String:
     return text^
 
 
+@always_inline
 def sha256(octets: Span[UInt8, _]) -> String:
     """Returns the SHA-256 digest of octets (FIPS 180-4).
 
@@ -214,18 +138,13 @@ def sha256(octets: Span[UInt8, _]) -> String:
     Returns:
         64 hexadecimal digits in lower case.
     """
-    var state = Array[UInt32, 8](fill=0)
-    for i in range(8):
-        state[i] = global_constant[_SQUARE_ROOTS]()[i]
-    var padded = _padded(octets, is_big_endian=True)
-    for start in range(0, len(padded), _BLOCK_OCTETS):
-        _sha256_block(Span(padded)[start : start + _BLOCK_OCTETS], state)
-    var digest = List[UInt8](capacity=32)
-    for j in range(8):
-        for i in range(4):
-            digest.append(UInt8(state[j] >> UInt32(24 - 8 * i) & 0xFF))
+    var digest = sha256_digest(octets)
     var text = String()
-    write_hexadecimal(Span(digest), text)
+    write_hexadecimal(
+        Span(unsafe_ptr=Pointer(to=digest).unsafe_bitcast[UInt8](), length=32),
+        text,
+    )
+    _ = digest
     return text^
 
 
@@ -266,7 +185,7 @@ def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_OCTETS]:
     return digest^
 
 
-def _padded(octets: Span[UInt8, _], *, is_big_endian: Bool) -> List[UInt8]:
+def _padded(octets: Span[UInt8, _]) -> List[UInt8]:
     # One set bit, zeroes, and the count of bits in the last eight octets.
     var padded = List[UInt8](capacity=len(octets) + 2 * _BLOCK_OCTETS)
     padded.extend(octets)
@@ -275,8 +194,7 @@ def _padded(octets: Span[UInt8, _], *, is_big_endian: Bool) -> List[UInt8]:
         padded.append(0)
     var bits = UInt64(len(octets)) * 8
     for i in range(8):
-        var shift = UInt64(56 - 8 * i if is_big_endian else 8 * i)
-        padded.append(UInt8(bits >> shift & 0xFF))
+        padded.append(UInt8(bits >> UInt64(8 * i) & 0xFF))
     return padded^
 
 
@@ -315,43 +233,6 @@ def _md5_block(block: Span[UInt8, _], mut state: Array[UInt32, 4]):
     state[1] += b
     state[2] += c
     state[3] += d
-
-
-def _sha256_block(block: Span[UInt8, _], mut state: Array[UInt32, 8]):
-    ref roots = global_constant[_CUBE_ROOTS]()
-    var words = Array[UInt32, 64](fill=0)
-    for i in range(16):
-        for j in range(4):
-            words[i] = words[i] << 8 | UInt32(block[4 * i + j])
-    for i in range(16, 64):
-        var x = words[i - 15]
-        var y = words[i - 2]
-        words[i] = (
-            words[i - 16]
-            + (_turned(x, 7) ^ _turned(x, 18) ^ (x >> 3))
-            + words[i - 7]
-            + (_turned(y, 17) ^ _turned(y, 19) ^ (y >> 10))
-        )
-    var s = state.copy()
-    for i in range(64):
-        var e = s[4]
-        var first = (
-            s[7]
-            + (_turned(e, 6) ^ _turned(e, 11) ^ _turned(e, 25))
-            + ((e & s[5]) ^ (~e & s[6]))
-            + roots[i]
-            + words[i]
-        )
-        var a = s[0]
-        var second = (_turned(a, 2) ^ _turned(a, 13) ^ _turned(a, 22)) + (
-            (a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2])
-        )
-        for j in range(7, 0, -1):
-            s[j] = s[j - 1]
-        s[4] += first
-        s[0] = first + second
-    for j in range(8):
-        state[j] += s[j]
 
 
 @always_inline

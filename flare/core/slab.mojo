@@ -35,9 +35,10 @@ struct SlabState[T: Movable & Deinitable](Movable):
     """One per slot; odd while it is lent."""
     var free: List[UInt32]
     """The unused slots."""
-    var are_cold: List[Bool]
-    """The chunks that were passed to the function of `visit_idle_chunks`, and
-    not used since.
+    # Octets: a list of Bool would be one more type to compile.
+    var are_cold: List[UInt8]
+    """1 for each chunk that was passed to the function of `visit_idle_chunks`,
+    and not used since; otherwise 0.
     """
     var count_max: Int
     """The maximum number of slots."""
@@ -51,7 +52,7 @@ struct SlabState[T: Movable & Deinitable](Movable):
         self.chunks = List[PointerTo[Self.T]]()
         self.generations = List[UInt32]()
         self.free = List[UInt32]()
-        self.are_cold = List[Bool]()
+        self.are_cold = List[UInt8]()
         self.count_max = count_max
 
 
@@ -107,7 +108,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
             self._grow()
         var index = s.free.pop()
         s.generations[Int(index)] += 1
-        s.are_cold[Int(index) // _CHUNK_SLOTS] = False
+        s.are_cold[Int(index) // _CHUNK_SLOTS] = 0
         self._at(index).unsafe_write(value^)
         return SlotHandle(index, s.generations[Int(index)])
 
@@ -178,13 +179,13 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         """
         ref s = self.state[]
         for chunk in range(len(s.chunks)):
-            if s.are_cold[chunk]:
+            if s.are_cold[chunk] == 1:
                 continue
             var is_idle = True
             for i in range(chunk * _CHUNK_SLOTS, (chunk + 1) * _CHUNK_SLOTS):
                 is_idle = is_idle and s.generations[i] & 1 == 0
             if is_idle:
-                s.are_cold[chunk] = True
+                s.are_cold[chunk] = 1
                 function(Int(s.chunks[chunk]), _CHUNK_SLOTS * size_of[Self.T]())
 
     @always_inline
@@ -199,7 +200,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
     def _grow(self):
         ref s = self.state[]
         s.chunks.append(alloc(Layout[Self.T](count=_CHUNK_SLOTS)).unsafe_leak())
-        s.are_cold.append(False)
+        s.are_cold.append(0)
         var first = len(s.generations)
         for _ in range(_CHUNK_SLOTS):
             s.generations.append(0)

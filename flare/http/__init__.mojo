@@ -62,6 +62,7 @@ from .client import (
     ClientStatistics,
     ClientStream,
     ClientTimeouts,
+    ConnectTo,
     DigestAuth,
     Download,
     FileError,
@@ -73,12 +74,14 @@ from .client import (
     delete,
     get,
     head,
+    load_cookies,
     netrc_login,
     options,
     patch,
     post,
     put,
     read_netrc,
+    save_cookies,
 )
 from .conditions import (
     ConditionResult,
@@ -105,7 +108,8 @@ from .encoding import (
     decode_content,
     decompress,
 )
-from .extract import Path, Query
+from .event_stream import EventStream, event_stream, last_event_id
+from .extract import Path, Query, QueryOf
 from .form import Form, form_value
 from .files import (
     CacheRule,
@@ -115,22 +119,33 @@ from .files import (
     attachment,
 )
 from .forwarding import forwarded_fields
+from .from_fields import FromFields
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import CanAnswer, IntoResponse
 from .json import Json
+from .metrics_page import MetricsPage
 from .middleware import (
     AddHeader,
     AutoETag,
     CatchErrors,
     Compress,
+    Cors,
+    CorsConfig,
+    CrossOriginProtection,
+    Health,
+    HealthCheck,
+    Limit,
     Logger,
+    RateLimit,
     RequestId,
     SecureOnly,
     SecurityHeaders,
     StrictTransportSecurity,
+    Timeout,
 )
 from .multipart_form import MultipartForm, MultipartFormReader
 from .multipart_reader import MultipartReader
+from .problem_details import ProblemDetails
 from .range_parts import RangeParts
 from .ranges import (
     ByteRange,
@@ -140,9 +155,11 @@ from .ranges import (
     range_not_satisfiable,
     requested_ranges,
 )
+from .rate import RateKeys, RateLimitConfig, RateLimiter, by_peer
 from .rejection import Rejection
 from .request import Extractor, Request
 from .request_body import RequestBody
+from .request_value import RequestValue
 from .response import Response
 from .response_stream import ResponseStream
 from .reverse_proxy import ReverseProxy
@@ -167,4 +184,5 @@ from .text_value import FromText
 from .timings import ExchangeTimings
 from .tls_details import TlsDetails
 from .upgraded_stream import UpgradedStream
+from .validation import Problems, Validated
 from .version import HttpVersion

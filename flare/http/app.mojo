@@ -4,7 +4,7 @@ Each worker has a copy of the `App` and of its state. So handlers change their
 worker's state without a lock.
 """
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.wait import sleep
 
 from .exchange import Exchange
@@ -16,19 +16,52 @@ from .state import ExpectsState, NoState
 comptime _BUILD_WAIT_MS = 1
 
 
+struct _Maker[S: Deinitable & Movable](Copyable):
+    # Only the functions know the type of the argument.
+    var argument: Erased
+    var make: def(Erased, Int) raises thin -> Self.S
+    var copy_argument: def(Erased) thin -> Erased
+    var free_argument: def(Erased) thin -> None
+
+    def __init__(
+        out self,
+        argument: Erased,
+        make: def(Erased, Int) raises thin -> Self.S,
+        copy_argument: def(Erased) thin -> Erased,
+        free_argument: def(Erased) thin -> None,
+    ):
+        self.argument = argument
+        self.make = make
+        self.copy_argument = copy_argument
+        self.free_argument = free_argument
+
+    def __init__(out self, *, copy: Self):
+        self.argument = copy.copy_argument(copy.argument)
+        self.make = copy.make
+        self.copy_argument = copy.copy_argument
+        self.free_argument = copy.free_argument
+
+    def __deinit__(deinit self):
+        self.free_argument(self.argument)
+
+
 struct _AppState[S: Deinitable & Movable](Movable):
     # None until the first request, where `make` builds it.
     var value: Optional[Self.S]
     var make: Optional[def(Int) raises thin -> Self.S]
+    # In place of `make`, if it takes an argument.
+    var maker: Optional[_Maker[Self.S]]
     var is_building: Bool
 
     def __init__(
         out self,
         var value: Optional[Self.S],
         make: Optional[def(Int) raises thin -> Self.S],
+        var maker: Optional[_Maker[Self.S]] = None,
     ):
         self.value = value^
         self.make = make
+        self.maker = maker^
         self.is_building = False
 
 
@@ -36,7 +69,8 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
     """A handler together with the state that it uses through `State[S]`.
 
     `App(state=Counters(), handler=router^)` gives each worker a copy of the
-    state. `App.per_worker[make](router^)` lets each worker create its own.
+    state. `App.per_worker[make](router^)` lets each worker create its own, and
+    `App.per_worker[make](argument, router^)` out of an argument.
 
     Parameters:
         S: The type of the state.
@@ -77,6 +111,25 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         self._state = heap_create(_AppState[Self.S](None, make))
         self._handler = handler^
 
+    def __init__(
+        out self,
+        *,
+        unsafe_state: PointerTo[_AppState[Self.S]],
+        var handler: Self.H,
+    ):
+        """Creates an app with a state on the heap.
+
+        Args:
+            unsafe_state: The state.
+            handler: The handler.
+
+        Safety:
+            No other app has the state.
+        """
+        _check_expected_state[Self.S, Self.H]()
+        self._state = unsafe_state
+        self._handler = handler^
+
     @unavailable(
         "each worker gets a copy of the state: let its type conform to"
         " Copyable, or write App.per_worker[make](router^)"
@@ -110,9 +163,14 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         """
         var value = Optional[Self.S](None)
         comptime if conforms_to(Self.S, Copyable):
-            if not copy._state[].make and copy._state[].value:
+            var is_made = copy._state[].make or copy._state[].maker
+            if not is_made and copy._state[].value:
                 value = copy._state[].value.value().copy()
-        self._state = heap_create(_AppState[Self.S](value^, copy._state[].make))
+        self._state = heap_create(
+            _AppState[Self.S](
+                value^, copy._state[].make, copy._state[].maker.copy()
+            )
+        )
         self._handler = copy._handler.copy()
 
     def __init__(out self, *, deinit move: Self):
@@ -147,6 +205,39 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
             The app.
         """
         return Self(make=make, handler=handler^)
+
+    @staticmethod
+    def per_worker[
+        A: Copyable & Deinitable,
+        //,
+        make: def(Int, A) raises thin -> Self.S,
+    ](var argument: A, var handler: Self.H) -> Self:
+        """Creates an app whose state each worker creates out of an argument,
+        such as the place of a database that the command line names.
+
+        Parameters:
+            A: The type of the argument.
+            make: Creates the state. It is called on the worker's thread with
+                the worker's index and its copy of the argument, at the first
+                request.
+
+        Args:
+            argument: The argument; each worker gets a copy.
+            handler: The handler.
+
+        Returns:
+            The app.
+        """
+        var maker = _Maker[Self.S](
+            heap_create(argument^).unsafe_bitcast[NoneType](),
+            _make_with[Self.S, A, make],
+            _copy_argument[A],
+            _free_argument[A],
+        )
+        return Self(
+            unsafe_state=heap_create(_AppState[Self.S](None, None, maker^)),
+            handler=handler^,
+        )
 
     def serve(self, req: Request) raises -> Response:
         """Answers a request through the handler, which can use the state.
@@ -211,9 +302,31 @@ def _build[
         return
     state[].is_building = True
     try:
-        state[].value = state[].make.value()(worker)
+        if state[].maker:
+            ref maker = state[].maker.value()
+            state[].value = maker.make(maker.argument, worker)
+        else:
+            state[].value = state[].make.value()(worker)
     finally:
         state[].is_building = False
+
+
+def _make_with[
+    S: Deinitable & Movable,
+    A: Copyable & Deinitable,
+    make: def(Int, A) raises thin -> S,
+](argument: Erased, worker: Int) raises -> S:
+    return make(worker, argument.unsafe_bitcast[A]()[])
+
+
+def _copy_argument[A: Copyable & Deinitable](argument: Erased) -> Erased:
+    return heap_create(argument.unsafe_bitcast[A]()[].copy()).unsafe_bitcast[
+        NoneType
+    ]()
+
+
+def _free_argument[A: Copyable & Deinitable](argument: Erased):
+    heap_destroy(argument.unsafe_bitcast[A]())
 
 
 def _check_expected_state[S: AnyType, H: Handler]():

@@ -15,6 +15,7 @@ from .response import Response
 comptime _TEXT: StaticString = "text/plain; charset=utf-8"
 comptime _JSON: StaticString = "application/json"
 comptime _HTML: StaticString = "text/html; charset=utf-8"
+comptime _PROBLEM: StaticString = "application/problem+json"
 
 
 def _uri_octets() -> OctetSet:
@@ -73,6 +74,22 @@ def ok_html(var body: Body) -> Response:
         The response, of type `text/html; charset=utf-8`.
     """
     return _typed[_HTML](Status.OK, body^)
+
+
+def rejection_answer(status: Int, reason: Span[UInt8, _]) -> Response:
+    """Returns the answer for a refusal by an extractor.
+
+    Args:
+        status: The status code.
+        reason: A text, or the JSON object of a problem (RFC 9457).
+
+    Returns:
+        The response, of type `text/plain; charset=utf-8` or
+        `application/problem+json`.
+    """
+    if len(reason) > 0 and reason[0] == UInt8(ord("{")):
+        return _typed[_PROBLEM](status, Body(reason))
+    return _typed(status, Body(reason))
 
 
 def created(

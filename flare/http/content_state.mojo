@@ -1,6 +1,6 @@
 """Defines the content of one request while it arrives and is read."""
 
-from flare.core import Buffer, Erased, OctetPointer
+from flare.core import Buffer, OctetPointer, copy_octets
 from flare.proto.h1 import H1Rule
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
@@ -8,10 +8,116 @@ from flare.runtime.timer_wheel import TimerEntry
 from .rate_budget import RateBudget
 
 comptime _CONTENT_TOO_LARGE = 413
+# A reader that never waits must leave the loop to others.
+comptime _AT_ONCE_OCTETS_MAX = 256 * 1024
+
+
+struct WaitingReader(Movable):
+    """A fiber that waits for content."""
+
+    var memory: OctetPointer
+    """The destination of the content."""
+    var room: Int
+    """How many octets fit there; 0 if no fiber waits."""
+    var delivered: Int
+    """How many octets are there already."""
+    var at_once_left: Int
+    """How many octets may still be received without a wait in between."""
+
+    def __init__(out self):
+        """Creates no reader."""
+        self.memory = OctetPointer(unsafe_from_address=64)
+        self.room = 0
+        self.delivered = 0
+        self.at_once_left = _AT_ONCE_OCTETS_MAX
+
+    @always_inline
+    def unsafe_begin(mut self, into: Span[mut=True, UInt8, _]):
+        """Begins the wait of a reader. Content that arrives is copied to its
+        memory.
+
+        Args:
+            into: The reader's memory.
+
+        Safety:
+            The memory outlives the wait, after which `end` is called. No earlier
+            content is left.
+        """
+        self.memory = into.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin]()
+        self.room = len(into)
+        self.delivered = 0
+
+    @always_inline
+    def deliver(mut self, octets: Span[UInt8, _]) -> Int:
+        """Copies content to the reader that waits.
+
+        Args:
+            octets: The content, which follows that of earlier calls.
+
+        Returns:
+            The number of octets for which there was room.
+        """
+        var count = min(len(octets), self.room)
+        if count > 0:
+            copy_octets(
+                self.memory.unsafe_offset(self.delivered),
+                octets.unsafe_ptr(),
+                count,
+            )
+            self.delivered += count
+            self.room -= count
+        return count
+
+    @always_inline
+    def lend(self, octets_max: Int) -> Span[UInt8, MutUntrackedOrigin]:
+        """Lends the memory of the reader to a receive that does not wait;
+        `take` follows.
+
+        Args:
+            octets_max: The greatest length.
+
+        Returns:
+            The memory; empty if the reader waits for none, or has received
+            enough without a wait.
+        """
+        return Span[UInt8, MutUntrackedOrigin](
+            unsafe_ptr=self.memory.unsafe_offset(self.delivered),
+            length=min(self.room, octets_max) if self.at_once_left > 0 else 0,
+        )
+
+    @always_inline
+    def take(mut self, count: Int, room: Int):
+        """Takes octets that were received into the memory that was lent.
+
+        Args:
+            count: The number of octets.
+            room: The length of the memory. If it is not full, the reader waits
+                before it receives more.
+        """
+        self.delivered += count
+        self.room -= count
+        self.at_once_left = self.at_once_left - count if count == room else 0
+
+    @always_inline
+    def note_wait(mut self):
+        """Notes that the reader has waited."""
+        self.at_once_left = _AT_ONCE_OCTETS_MAX
+
+    @always_inline
+    def end(mut self) -> Int:
+        """Ends the wait of a reader.
+
+        Returns:
+            The number of octets that it got.
+        """
+        var count = self.delivered
+        self.room = 0
+        self.delivered = 0
+        return count
 
 
 struct ContentWait(Movable):
-    """The deadline of a wait for content."""
+    """A wait for content."""
 
     var budget: RateBudget
     """How long the content may still be waited for."""
@@ -19,12 +125,15 @@ struct ContentWait(Movable):
     """Armed while content is waited for, or longer."""
     var task: TimerTask
     """The function that the timer calls."""
+    var reader: WaitingReader
+    """The fiber that waits, if it reads piece by piece."""
 
     def __init__(out self):
-        """Creates the deadline of a new request."""
+        """Creates the wait of a new request."""
         self.budget = RateBudget(0)
         self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.task = TimerTask(Erased(unsafe_from_address=64), _nothing)
+        self.task = TimerTask()
+        self.reader = WaitingReader()
 
 
 struct ContentState(Movable):
@@ -166,7 +275,3 @@ def untracked(buffer: Buffer) -> Span[UInt8, ImmUntrackedOrigin]:
         unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
         length=len(octets),
     )
-
-
-def _nothing(owner: Erased):
-    pass

@@ -1,8 +1,18 @@
 """Stores the cookies of a client, by the wall clock."""
 
 from flare.message import FieldSection, Url
+from flare.core import LF, find_octet
 from flare.message.cookie import Cookie
-from flare.message.cookie_rules import CookieContext, CookieLimits
+from flare.message.cookie_file import (
+    COOKIE_FILE_HEAD,
+    read_cookie_line,
+    write_cookie_line,
+)
+from flare.message.cookie_rules import (
+    CookieContext,
+    CookieLimits,
+    StoredCookie,
+)
 from flare.message.cookie_store import CookieStore
 from flare.message.public_suffix import PublicSuffixes
 from flare.sys.clock import unix_seconds
@@ -131,6 +141,59 @@ struct CookieJar(Copyable, Movable, Sized):
             The cookies, the oldest first.
         """
         return self.store.all(unix_seconds())
+
+    def to_text(self) -> String:
+        """Returns the cookies in the form of a `cookies.txt`, which curl, wget
+        and Python read too.
+
+        Returns:
+            A line for each cookie that has not expired, the oldest first. It
+            says nothing of SameSite, for which the form has no place. Cookies
+            without a domain are left out, and those with a tab in their name.
+        """
+        var text = String(COOKIE_FILE_HEAD)
+        for stored in self.store.stored(unix_seconds()):
+            _ = write_cookie_line(stored, text)
+        return text^
+
+    def read_text(mut self, text: Span[UInt8, _]) raises -> Int:
+        """Stores the cookies of a `cookies.txt`. A cookie that the jar has gets
+        the value of the text.
+
+        Args:
+            text: The octets of the file.
+
+        Returns:
+            How many cookies were ignored, because no server could have set
+            them.
+
+        Raises:
+            Error: `message.bad_cookie`, with the number of the line and the
+                reason, if a line has another form. The cookies before it are
+                stored.
+        """
+        var ignored = 0
+        var number = 0
+        var start = 0
+        var now_seconds = unix_seconds()
+        while start < len(text):
+            var end = find_octet(text, LF, start)
+            number += 1
+            try:
+                var stored = read_cookie_line(text[start:end])
+                if stored and not self._restore(stored.take(), now_seconds):
+                    ignored += 1
+            except e:
+                raise Error("message.bad_cookie line ", number, ": ", e)
+            start = end + 1
+        return ignored
+
+    def _restore(mut self, var stored: StoredCookie, now_seconds: Int) -> Bool:
+        try:
+            self.store.restore(stored^, now_seconds)
+        except:
+            return False
+        return True
 
     def __len__(self) -> Int:
         """Returns the number of cookies.

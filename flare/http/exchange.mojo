@@ -1,9 +1,8 @@
 """Stores one request while it lives, with the context of its answer.
 
 The block belongs to a worker's pool and is reused, so that a request allocates
-no memory. A worker or a test makes the block, and supplies
-`CarrierFunctions`. They wait for request content, and send a streamed response
-over the carrier of the request, its connection.
+no memory. A worker or a test makes it, and supplies `CarrierFunctions`: they wait
+for request content, and send a streamed response over the connection.
 """
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
@@ -14,11 +13,12 @@ from flare.runtime.operation import FileRange
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
+from std.memory import unsafe_memcpy
+
 from .content_state import ContentState, ContentWait, untracked
 from .path_parameters import PathParameters
 from .stream_address import StreamAddr
-
-from std.memory import unsafe_memcpy
+from .surroundings import Surroundings
 
 comptime MutOctets = Span[UInt8, MutUntrackedOrigin]
 """A view of octets that the view's owner may change."""
@@ -30,16 +30,13 @@ comptime BAD_JSON: StaticString = "json."
 comptime BAD_FORM: StaticString = "http.bad_form"
 """The start of the error for a form that breaks a rule or a limit."""
 
-
 comptime OVER: StaticString = "http.stream_over the request has ended"
 """The error of using a request's content, or its response's stream, after the
 request is over.
 """
 
-
 comptime CUT_OFF: StaticString = "http.content cut off"
 """The start of the error for a peer that left too early."""
-
 
 comptime NOT_RECEIVED: StaticString = "http.not_received no such octets"
 """The error of consuming octets that have not arrived."""
@@ -167,6 +164,9 @@ struct ExchangeHost(TrivialRegisterPassable):
     """The functions of the carriers."""
     var slot: SlotHandle
     """The slot of the block in the slab of the worker, if it has one."""
+    var stopping_place: Int
+    """The address of the worker's `Bool` that is True while it stops; 0 in a
+    test without a worker."""
 
     def __init__(out self):
         """Creates the description of a block whose requests have no carrier."""
@@ -174,6 +174,7 @@ struct ExchangeHost(TrivialRegisterPassable):
         self.handler = Erased(unsafe_from_address=64)
         self.functions = PointerTo[CarrierFunctions](unsafe_from_address=64)
         self.slot = SlotHandle(0, 0)
+        self.stopping_place = 0
 
 
 struct ExchangeStage:
@@ -353,16 +354,6 @@ struct StreamState(Movable):
             filter.release(filter.owner)
 
 
-@fieldwise_init
-struct AppBinding(ImplicitlyCopyable, Movable):
-    """The state of the innermost `App`."""
-
-    var state: Optional[Erased]
-    """Its address; `None` without an `App`."""
-    var type_name: StaticString
-    """The name of its type, which `State[T]` compares."""
-
-
 struct ExchangeState(Movable):
     """A request and the context of its answer. `Request` is the view of it."""
 
@@ -394,10 +385,11 @@ struct ExchangeState(Movable):
     the head is complete, and after the request is over. So old handles detect
     that the block no longer belongs to them.
     """
-    var started_ms: Int
+    var started_ns: Int
     """When the head was complete, by the reactor's clock; 0 before."""
-    var app: AppBinding
-    """The state of the `App` around the handler; `State[T]` reads it."""
+    var app: Surroundings
+    """The state and the values that the handler gets from those around it;
+    `State[T]` and `RequestValue[T]` read them."""
     var read_buffer: Optional[OctetPointer]
     """The receive buffer that holds the head, if it lies in one."""
     var error_headers: HeaderMap
@@ -417,7 +409,7 @@ struct ExchangeState(Movable):
     var stream: StreamState
     """The state of a streamed response."""
     var content_wait: ContentWait
-    """The deadline of a wait for it."""
+    """A wait for it."""
     var gathered: Buffer
     """The octets of the head, if they came in several pieces."""
     var parameters: PathParameters
@@ -438,14 +430,14 @@ struct ExchangeState(Movable):
         self.fiber = None
         self.request_id = 0
         self.host = ExchangeHost()
-        self.app = AppBinding(None, "")
+        self.app = Surroundings(None, "", None)
         self.route = ""
         self.read_buffer = None
         self.gathered = Buffer()
         self.error_headers = HeaderMap()
         self.peer_ended = False
         self.peer_gone = False
-        self.started_ms = 0
+        self.started_ns = 0
         self.stage = ExchangeStage.HEAD
         self.stream_slot = -1
 
@@ -454,12 +446,13 @@ struct ExchangeState(Movable):
         """Resets the block for a new request. Memory and carrier are kept."""
         self.parameters.clear()
         self.content.begin()
+        _ = self.content_wait.reader.end()
         self.route = ""
         self.rejected_status = 0
         self.waiter = None
         self.fiber = None
         self.request_id = 0
-        self.started_ms = 0
+        self.started_ns = 0
         self.app.state = None
         self.read_buffer = None
         if len(self.error_headers) > 0:
@@ -501,14 +494,21 @@ struct ExchangeState(Movable):
 
     @always_inline
     def end(mut self):
-        """Ends the request, and wakes fibers that still wait for it."""
+        """Ends the request: wakes fibers, and destroys its values."""
         self.request_id = 0
+        if self.waiter or self.stream.waiter or self.app.values:
+            self._end_rest()
+
+    # Few requests leave any of this, so it is not part of their way.
+    @no_inline
+    def _end_rest(mut self):
         if self.waiter:
             self.waiter.unsafe_value().wake()
         if self.stream.waiter:
             self.stream.waiter.unsafe_value().wake()
         self.waiter = None
         self.stream.waiter = None
+        self.app.free_values()
 
     def status_of(self, error: Error) -> Int:
         """Returns the status that answers an error which the handler did not

@@ -1,20 +1,32 @@
 """Passes the fields of a form to a handler function."""
 
-from flare.message import FormFields, FromForm
+from flare.message import (
+    FormFields,
+    FormLimits,
+    FromForm,
+    QueryParameters,
+)
 
+from .collects_problems import CollectsProblems
 from .exchange import BAD_FORM
-from .rejected_text import REJECTED, rejected_field
+from .extract import collect_fields, fields_of
+from .form_content import form_octets
+from .from_fields import FromFields
+from .multipart_reader import form_error
+from .rejected_text import REJECTED
 from .rejection import Rejection
-from .request import Extractor, Request
-from .text_value import value_of
+from .request import Request
+from .text_value import refused_field, value_of
+from .validation import FoundProblem, Problems
 
 
-struct Form[T: FromForm = FormFields](Extractor):
+struct Form[T: Deinitable & Movable = FormFields](CollectsProblems):
     """The form in a request's content, as a handler's parameter.
 
     Parameters:
-        T: `FormFields`, or a type of the program that conforms to `FromForm`
-            and takes its fields with `form_value`.
+        T: A struct that conforms to `FromFields`, and may conform to
+            `Validated`. Or `FormFields`, or a type of the program that
+            conforms to `FromForm` and takes its fields with `form_value`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
@@ -49,24 +61,88 @@ struct Form[T: FromForm = FormFields](Extractor):
             The form.
 
         Raises:
-            A `Rejection` with status 400, 413 or 415 if the content is not
-            such a form, and the errors of reading the content.
+            A `Rejection` with status 400, 413, 415 or 422 if the content is not
+            such a form, and the errors of reading the content. Of a struct
+            that conforms to `FromFields`, the answer lists all problems.
         """
-        var fields: FormFields
-        try:
-            fields = req.form()
-        except e:
-            var text = String(e)
-            if not text.startswith(BAD_FORM):
-                raise e^
-            # A blank, the status and the reason follow either code.
-            raise Error(REJECTED, text[byte = BAD_FORM.byte_length() + 1 :])
-        try:
-            return Self(Self.T.from_form(fields))
-        except e:
-            if Rejection.status_of(e):
-                raise e^
-            raise Error(Rejection(400, "a field of the form is malformed"))
+        comptime if conforms_to(Self.T, FromFields):
+            return Self(
+                fields_of[Self.T](
+                    QueryParameters(_octets_of(req)), FoundProblem.BODY
+                )
+            )
+        else:
+            comptime assert conforms_to(Self.T, FromForm), String(
+                reflect[Self.T].name(),
+                " is not read from a form: conform to FromFields",
+            )
+            return Self(_own_form[Self.T](req))
+
+    @staticmethod
+    def collect[
+        RouterState: AnyType, first_parameter: Int
+    ](req: Request, mut problems: Problems) raises:
+        """Waits for the content, and adds all problems in it.
+
+        Parameters:
+            RouterState: Not used.
+            first_parameter: Not used.
+
+        Args:
+            req: The request.
+            problems: Receives the problems; none of a `FromForm`, whose errors
+                are raised.
+
+        Raises:
+            The errors of `extract` but the problems.
+        """
+        comptime if conforms_to(Self.T, FromFields):
+            collect_fields[Self.T](
+                QueryParameters(_octets_of(req)), FoundProblem.BODY, problems
+            )
+
+
+def _octets_of(req: Request) raises -> Span[UInt8, origin_of(req)]:
+    var limits = FormLimits()
+    try:
+        var octets = form_octets(
+            req.unsafe_exchange(),
+            req.body,
+            req.headers.get("Content-Type"),
+            limits,
+        )
+        var count = 0
+        for _ in QueryParameters(octets):
+            count += 1
+        if len(octets) > limits.octets_max or count > limits.fields_max:
+            raise form_error(
+                req.unsafe_exchange(), 413, "the form is too large"
+            )
+        return octets
+    except e:
+        raise _rejection_of(e^)
+
+
+def _own_form[T: FromForm](req: Request) raises -> T:
+    var fields: FormFields
+    try:
+        fields = req.form()
+    except e:
+        raise _rejection_of(e^)
+    try:
+        return T.from_form(fields)
+    except e:
+        if Rejection.status_of(e):
+            raise e^
+        raise Error(Rejection(400, "a field of the form is malformed"))
+
+
+def _rejection_of(var e: Error) -> Error:
+    var text = String(e)
+    if not text.startswith(BAD_FORM):
+        return e^
+    # A blank, the status and the reason follow either code.
+    return Error(REJECTED, text[byte = BAD_FORM.byte_length() + 1 :])
 
 
 def form_value[
@@ -91,5 +167,6 @@ def form_value[
     """
     var text = fields.get(name)
     if not text:
-        raise rejected_field(name, "the field is missing")
+        var refusal = refused_field(name, "the field is missing")
+        raise refusal^
     return value_of[T](text.value().as_bytes(), name)

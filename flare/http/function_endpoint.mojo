@@ -6,12 +6,15 @@ in the type of a function.
 
 from flare.core import Erased
 
+from .collects_problems import CollectsProblems
 from .endpoint import Endpoint
 from .exchange import Exchange
 from .into_response import response_of
-from .rejection import Rejection
+from .never_refuses import NeverRefuses
+from .rejection import Rejection, is_problem
 from .request import Extractor, Request
 from .response import Response
+from .validation import Problems
 
 comptime _Type = Deinitable & Movable
 
@@ -193,7 +196,7 @@ def _serve1[
     try:
         a = A.extract[S, 0](req)
     except e:
-        return _rejected(e^)
+        return _refused[S, A](req, 0, e^)
     comptime if R == Response:
         return _as_is[def(A) raises thin -> Response](object)(a)
     return response_of(function(a))
@@ -209,11 +212,13 @@ def _serve2[
     var req = Request(unsafe_exchange=exchange)
     var a: A
     var b: B
+    var step = 0
     try:
         a = A.extract[S, 0](req)
+        step = 1
         b = B.extract[S, A.PATH_PARAMETERS](req)
     except e:
-        return _rejected(e^)
+        return _refused[S, A, B](req, step, e^)
     comptime if R == Response:
         return _as_is[def(A, B) raises thin -> Response](object)(a, b)
     return response_of(function(a, b))
@@ -230,12 +235,15 @@ def _serve3[
     var a: A
     var b: B
     var c: C
+    var step = 0
     try:
         a = A.extract[S, 0](req)
+        step = 1
         b = B.extract[S, A.PATH_PARAMETERS](req)
+        step = 2
         c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
     except e:
-        return _rejected(e^)
+        return _refused[S, A, B, C](req, step, e^)
     comptime if R == Response:
         return _as_is[def(A, B, C) raises thin -> Response](object)(a, b, c)
     return response_of(function(a, b, c))
@@ -253,15 +261,19 @@ def _serve4[
     var b: B
     var c: C
     var d: D
+    var step = 0
     try:
         a = A.extract[S, 0](req)
+        step = 1
         b = B.extract[S, A.PATH_PARAMETERS](req)
+        step = 2
         c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
+        step = 3
         d = D.extract[
             S, A.PATH_PARAMETERS + B.PATH_PARAMETERS + C.PATH_PARAMETERS
         ](req)
     except e:
-        return _rejected(e^)
+        return _refused[S, A, B, C, D](req, step, e^)
     comptime if R == Response:
         return _as_is[def(A, B, C, D) raises thin -> Response](object)(
             a, b, c, d
@@ -288,13 +300,18 @@ def _serve5[
     var c: C
     var d: D
     var e: E
+    var step = 0
     try:
         a = A.extract[S, 0](req)
+        step = 1
         b = B.extract[S, A.PATH_PARAMETERS](req)
+        step = 2
         c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
+        step = 3
         d = D.extract[
             S, A.PATH_PARAMETERS + B.PATH_PARAMETERS + C.PATH_PARAMETERS
         ](req)
+        step = 4
         e = E.extract[
             S,
             A.PATH_PARAMETERS
@@ -303,7 +320,7 @@ def _serve5[
             + D.PATH_PARAMETERS,
         ](req)
     except e:
-        return _rejected(e^)
+        return _refused[S, A, B, C, D, E](req, step, e^)
     comptime if R == Response:
         return _as_is[def(A, B, C, D, E) raises thin -> Response](object)(
             a, b, c, d, e
@@ -317,6 +334,61 @@ def _as_is[F: TrivialRegisterPassable](object: Erased) -> F:
     # taken for one of any result, it would be copied there.
     var address = object
     return Pointer(to=address).unsafe_bitcast[F]()[]
+
+
+@always_inline
+def _refused[
+    S: AnyType, *Es: Extractor
+](req: Request, step: Int, var error: Error) raises -> Response:
+    # Programs whose functions take one extractor have no code for more.
+    comptime if _collectors[*Es]() > 1:
+        return _refused_by_all[S, *Es](req, step, error^)
+    else:
+        return _rejected(error^)
+
+
+def _collectors[*Es: Extractor]() -> Int:
+    var count = 0
+    comptime for i in range(Es.length):
+        comptime if conforms_to(Es[i], CollectsProblems):
+            count += 1
+    return count
+
+
+@no_inline
+def _refused_by_all[
+    S: AnyType, *Es: Extractor
+](req: Request, step: Int, var error: Error) raises -> Response:
+    # Each extractor to the left has its value. The first extractor of another
+    # kind ends the search: it may have a reason of its own to refuse the
+    # request.
+    var problems = Problems()
+    var is_over = False
+    comptime for i in range(Es.length):
+        if i >= step and not is_over:
+            comptime if conforms_to(Es[i], CollectsProblems):
+                if i > step or is_problem(error):
+                    try:
+                        Es[i].collect[S, _parameters_before[i, *Es]()](
+                            req, problems
+                        )
+                    except e:
+                        return _rejected(e^)
+            elif not conforms_to(Es[i], NeverRefuses):
+                is_over = True
+            if i == step and not problems:
+                is_over = True
+    if problems:
+        var rejection = problems.rejection()
+        return _rejected(rejection^)
+    return _rejected(error^)
+
+
+def _parameters_before[index: Int, *Es: Extractor]() -> Int:
+    var count = 0
+    comptime for i in range(index):
+        count += Es[i].PATH_PARAMETERS
+    return count
 
 
 @no_inline

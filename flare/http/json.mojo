@@ -1,20 +1,29 @@
 """Passes JSON to and from handler functions, as structs."""
 
 from flare.core import equals_ignoring_case
-from flare.json import FromJson, JsonError, ToJson, decode, dumps
+from flare.json import (
+    FromJson,
+    JsonError,
+    ToJson,
+    decode,
+    dumps,
+    problems_of,
+)
 from flare.message import Status
 
 from .builders import ok_json
+from .collects_problems import CollectsProblems, refusal_of
 from .into_response import IntoResponse
 from .rejected_text import REJECTED, expected_type
-from .request import Extractor, Request
+from .request import Request
 from .response import Response
+from .validation import FoundProblem, Problems, Validated
 
 comptime _TYPE: StaticString = "application/json"
 comptime _SUFFIX: StaticString = "+json"
 
 
-struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
+struct Json[T: Deinitable & Movable](CollectsProblems, IntoResponse):
     """The content of a request or a response, as JSON.
 
     A handler with a parameter `Json[T]` gets the value in the request's
@@ -23,7 +32,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
 
     Parameters:
         T: A type that conforms to `FromJson` as a parameter, and to `ToJson`
-            as a result.
+            as a result. As a parameter it may conform to `Validated`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
@@ -64,23 +73,65 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
             A `Rejection`. The status is 415 if the content is neither
             `application/json` nor `…+json`; the text names the received type.
             It is 400 for malformed JSON, and 422 if the JSON is not such a
-            value; the text explains the mistake and its place.
+            value, or is not valid. The answer lists all problems.
         """
         comptime assert conforms_to(Self.T, FromJson), String(
             reflect[Self.T].name(),
             " is not read from JSON: conform to FromJson",
         )
-        var type = req.headers.get("Content-Type")
-        if not type or not _is_json(type.value().as_bytes()):
-            raise Error(REJECTED, 415, " ", expected_type(_TYPE, type))
-        var octets = req.body.octets()
+        var octets = _octets_of(req)
         try:
-            return Self(decode[Self.T](octets))
+            var value = decode[Self.T](octets)
+            comptime if conforms_to(Self.T, Validated):
+                var problems = Problems()
+                value.validate(problems)
+                if problems:
+                    var rejection = problems.rejection()
+                    raise rejection^
+            return Self(value^)
         except e:
-            var found = JsonError.of(e)
-            if not found:
-                raise e^
-            raise Error(REJECTED, _rejection_of(found.value()))
+            var refusal = refusal_of[Self, RouterState, first_parameter](
+                req, e^
+            )
+            raise refusal^
+
+    @staticmethod
+    def collect[
+        RouterState: AnyType, first_parameter: Int
+    ](req: Request, mut problems: Problems) raises:
+        """Waits for the whole content, and adds all problems in it.
+
+        Parameters:
+            RouterState: Not used.
+            first_parameter: Not used.
+
+        Args:
+            req: The request.
+            problems: Receives the problems.
+
+        Raises:
+            A `Rejection` with status 415 if the content has another type, and
+            the errors of reading the content.
+        """
+        comptime assert conforms_to(Self.T, FromJson)
+        var octets = _octets_of(req)
+        var found = problems_of[Self.T](octets)
+        for problem in found.found:
+            problems.note(
+                FoundProblem(
+                    FoundProblem.BODY,
+                    problem.pointer,
+                    problem.reason,
+                    problem.line,
+                    problem.column,
+                ),
+                status=_status_of(problem.kind),
+            )
+        if found.are_more:
+            problems.are_more = True
+        comptime if conforms_to(Self.T, Validated):
+            if len(found) == 0:
+                decode[Self.T](octets).validate(problems)
 
     def into_response(var self) raises -> Response:
         """Returns a response with the value as JSON.
@@ -110,18 +161,22 @@ def _is_json(octets: Span[UInt8, _]) -> Bool:
     )
 
 
-def _rejection_of(found: JsonError) -> String:
+def _octets_of(
+    req: Request,
+) raises -> Span[UInt8, origin_of(req)]:
+    var type = req.headers.get("Content-Type")
+    if not type or not _is_json(type.value().as_bytes()):
+        raise Error(REJECTED, 415, " ", expected_type(_TYPE, type))
+    return req.body.octets()
+
+
+def _status_of(kind: Int) -> Int:
     # Malformed JSON is 400; JSON of another shape is 422.
-    var error = found
-    var status = 422
-    if error.kind == JsonError.FAILED:
-        # The words of an error of the program do not reach the peer.
-        error.reason = "the value is not allowed"
-    elif (
-        error.kind == JsonError.SYNTAX
-        or error.kind == JsonError.NOT_UTF8
-        or error.kind == JsonError.TOO_DEEP
-        or error.kind == JsonError.TOO_LARGE
+    if kind in (
+        JsonError.SYNTAX,
+        JsonError.NOT_UTF8,
+        JsonError.TOO_DEEP,
+        JsonError.TOO_LARGE,
     ):
-        status = 400
-    return String(status, " ", error.message())
+        return Status.BAD_REQUEST
+    return Status.UNPROCESSABLE_CONTENT

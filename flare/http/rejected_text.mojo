@@ -5,7 +5,6 @@ terminals and pages.
 """
 
 from flare.core import write_escaped
-from flare.message import Status
 
 comptime REJECTED: StaticString = "http.rejected "
 """The start of a `Rejection`'s text; a status follows."""
@@ -13,42 +12,19 @@ comptime _SHOWN_OCTETS_MAX = 64
 
 
 @no_inline
-def rejected_value(
-    name: StringSlice, octets: Span[UInt8, _], problem: StringSlice
-) -> Error:
-    """Returns the error that refuses a value of a client.
+def refused_text(octets: Span[UInt8, _], problem: StringSlice) -> String:
+    """Returns why a value of a client is refused.
 
     Args:
-        name: The parameter or field; escaped in the text.
         octets: The value; escaped and shortened in the text.
         problem: The reason: a fixed phrase.
 
     Returns:
-        An error that is answered 400, such as
-        `id: expected a number, got 'abc'`.
+        A text such as `expected a number, got 'abc'`.
     """
-    var text = String(REJECTED, Status.BAD_REQUEST, " ")
-    write_escaped(name.as_bytes(), text)
-    text.write(": ", problem, ", got ")
+    var text = String(problem, ", got ")
     _write_shown(octets, text)
-    return Error(text^)
-
-
-@no_inline
-def rejected_field(name: StringSlice, problem: StringSlice) -> Error:
-    """Returns the error that refuses a field without showing its value.
-
-    Args:
-        name: The field; escaped in the text.
-        problem: The reason: a fixed phrase.
-
-    Returns:
-        An error that is answered 400, such as `age: the field is missing`.
-    """
-    var text = String(REJECTED, Status.BAD_REQUEST, " ")
-    write_escaped(name.as_bytes(), text)
-    text.write(": ", problem)
-    return Error(text^)
+    return text^
 
 
 @no_inline

@@ -2,8 +2,7 @@
 
 from flare.message import Status
 
-from .body import Body
-from .builders import bad_request
+from .builders import rejection_answer
 from .rejected_text import REJECTED
 from .response import Response
 
@@ -15,8 +14,9 @@ struct Rejection(ImplicitlyCopyable, Writable):
     var status: Int
     """The status of the answer, 400 to 499."""
     var reason: StaticString
-    """A fixed phrase: the content of the answer, after the name of the
-    parameter and a colon if the extractor knows one."""
+    """A fixed phrase: the content of the answer. If it begins with `{`, it is
+    sent as `application/problem+json`.
+    """
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the error's text, which `status_of` reads.
@@ -66,9 +66,23 @@ struct Rejection(ImplicitlyCopyable, Writable):
         if not status:
             return None
         var text = String(error)
-        var reason_start = REJECTED.byte_length() + 4
-        var response = bad_request(
-            Body(text.as_bytes()[min(reason_start, text.byte_length()) :])
-        )
-        response.status = status.value()
-        return response^
+        var octets = text.as_bytes()[REJECTED.byte_length() + 4 :]
+        return rejection_answer(status.value(), octets)
+
+
+def is_problem(error: Error) -> Bool:
+    """Returns whether an error is answered with a list of problems.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        True for `Problems.rejection`.
+    """
+    var text = String(error)
+    var start = REJECTED.byte_length() + 4
+    return (
+        Bool(Rejection.status_of(error))
+        and text.byte_length() > start
+        and text.as_bytes()[start] == UInt8(ord("{"))
+    )

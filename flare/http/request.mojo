@@ -5,10 +5,9 @@ A request is one handle. All members read through it. Every view carries the
 request's origin, so that no view outlives the request.
 """
 
-from flare.core import PointerTo, equals_lower, heap_create, heap_destroy
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.json import Value
 from flare.message import (
-    FORM_CONTENT_TYPE,
     FieldSection,
     FormFields,
     FormLimits,
@@ -17,7 +16,6 @@ from flare.message import (
     QueryParameters,
     RequestCookies,
 )
-from flare.message.parameters import FieldParameters
 from flare.net import NetError
 from flare.proto.multipart import MultipartLimits
 from flare.tls import TlsMachine
@@ -25,10 +23,12 @@ from flare.unix import PeerCredentials
 
 from .content import Content
 from .exchange import Exchange
-from .multipart_reader import MultipartReader, boundary_of, form_error
+from .form_content import form_of
+from .multipart_reader import MultipartReader, boundary_of
+from .never_refuses import NeverRefuses
 from .outgoing_request import OutgoingRequest, refresh
-from .rejected_text import expected_type
 from .request_body import RequestBody, json_of, text_of
+from .request_values import set_value
 from .stream_address import StreamAddr
 from .tls_details import TlsDetails
 from .version import HttpVersion
@@ -64,7 +64,7 @@ trait Extractor(Deinitable, Movable):
         ...
 
 
-struct Request(Extractor, Movable):
+struct Request(Extractor, Movable, NeverRefuses):
     """A request that a handler answers, or that a client sends.
 
     Read its members like fields: `req.method`, `req.url`, `req.path`,
@@ -388,22 +388,12 @@ struct Request(Extractor, Movable):
             Unless the handler catches it, flare answers 415 for another content
             type, and 413 if the form exceeds a limit.
         """
-        var type = self.headers.get("Content-Type")
-        if not type or not equals_lower(
-            FieldParameters(type.value().as_bytes()).first(),
-            FORM_CONTENT_TYPE.as_bytes(),
-        ):
-            raise form_error(
-                self._exchange, 415, expected_type(FORM_CONTENT_TYPE, type)
-            )
-        if self.body.declared_octets().or_else(0) > limits.octets_max:
-            raise form_error(self._exchange, 413, "the form is too large")
-        try:
-            return FormFields.parse(self.body.octets(), limits)
-        except e:
-            if not String(e).startswith("message.bad_form"):
-                raise e^
-            raise form_error(self._exchange, 413, "the form is too large")
+        return form_of(
+            self._exchange,
+            self.body,
+            self.headers.get("Content-Type"),
+            limits,
+        )
 
     def multipart(
         self, limits: MultipartLimits = MultipartLimits()
@@ -540,6 +530,24 @@ struct Request(Extractor, Movable):
             )
         finally:
             heap_destroy(fields)
+
+    def set[T: Deinitable & Movable](self, var value: T) raises:
+        """Sets a value that handlers read with `RequestValue[T]`. It is
+        destroyed after the response was sent. One of a word allocates nothing.
+
+        Parameters:
+            T: The type, by which handlers find the value. A further value of
+                the same type replaces it.
+
+        Args:
+            value: The value.
+
+        Raises:
+            An error `http.read_only` if the request was created for sending.
+        """
+        if self._is_own:
+            raise Error("http.read_only a request to send has no values")
+        set_value(self._exchange[].app.values, value^)
 
     def error_headers(self) -> ref[MutUntrackedOrigin] HeaderMap:
         """Returns header fields for the answer that the server makes if the

@@ -60,7 +60,19 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
             var count = x[].take_content(into)
             if count > 0 or x[].content.is_complete:
                 return count
-            _await_more(x)
+            _check_alone(x)
+            if not x[].content.is_whole:
+                x[].content_wait.reader.unsafe_begin(into)
+            try:
+                _await_more(x)
+            except e:
+                # The block may serve another request, whose reader waits.
+                if x[].request_id == self._request_id:
+                    _ = x[].content_wait.reader.end()
+                raise e^
+            count = x[].content_wait.reader.end()
+            if count > 0:
+                return count
 
     def octets(self) raises -> Span[UInt8, Self.origin]:
         """Waits for the whole content and returns its octets.
@@ -215,8 +227,7 @@ def _await_more(x: Exchange) raises:
     x[].check_content()
     if x[].peer_gone or not x[].carrier:
         raise Error(CUT_OFF, ": the peer left")
-    if x[].waiter:
-        raise Error("http.content is awaited by another fiber")
+    _check_alone(x)
     _check_thread(x)
     var fiber = waiting_fiber("read")
     var request_id = x[].request_id
@@ -250,6 +261,12 @@ def _await_more(x: Exchange) raises:
         raise Error(CUT_OFF, ": the request was cancelled")
     if result < 0:
         raise Error(NetError.from_errno("read", result))
+
+
+@always_inline
+def _check_alone(x: Exchange) raises:
+    if x[].waiter:
+        raise Error("http.content is awaited by another fiber")
 
 
 def _wait(x: Exchange, fiber: Fiber) -> Int:

@@ -3,7 +3,7 @@
 from flare.sys.driver import text_view
 
 from .endpoint import Endpoint
-from .extract import Extractor
+from .request import Extractor
 from .function_endpoint import endpoint_of
 from .handler import Handler, NoHandler
 from .into_response import CanAnswer

@@ -10,11 +10,10 @@ from flare.core import Erased, PointerTo
 from flare.sys.driver import text_view
 
 from .endpoint import Endpoint, MakesEndpoint
-from .extract import Extractor
 from .function_endpoint import endpoint_of
 from .handler import Handler
 from .into_response import CanAnswer
-from .request import Request
+from .request import Extractor, Request
 from .response import Response
 from .route_method import RouteMethod
 from .router_functions import router_functions

@@ -2,6 +2,7 @@
 
 from flare.core import PointerTo
 
+from .never_refuses import NeverRefuses
 from .request import Extractor, Request
 
 
@@ -18,7 +19,9 @@ trait ExpectsState:
     """The state type, or `NoState` for any."""
 
 
-struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
+struct State[T: Deinitable & Movable](
+    Extractor, ImplicitlyCopyable, NeverRefuses
+):
     """A reference to the state in the worker's copy of an `App`.
 
     All handlers of a worker share the state. Each worker has its own, so no

@@ -6,8 +6,9 @@ number, no sign except a minus, no underscores, and no overflow.
 
 from std.math import isinf
 
-from .rejected_text import rejected_value
+from .rejected_text import refused_text
 from .rejection import Rejection
+from .validation import FoundProblem, Problems
 
 comptime _INT_RANGE: StaticString = (
     "expected a number from -9223372036854775808 to 9223372036854775807"
@@ -56,7 +57,7 @@ def value_of[
 
     Args:
         octets: The text, decoded.
-        name: The name of the parameter or field, for the error.
+        name: The name of the field, for the error.
 
     Returns:
         The value.
@@ -65,18 +66,64 @@ def value_of[
         A `Rejection` with status 400 if the text is not such a value. It
         states the name, the expected type and the text.
     """
+    try:
+        return text_value[T](octets)
+    except e:
+        if Rejection.status_of(e):
+            raise e^
+        var refusal = refused_field(name, String(e))
+        raise refusal^
+
+
+@no_inline
+def refused_field(name: StringSlice, detail: String) raises -> Error:
+    """Returns the error that refuses a field of the content.
+
+    Args:
+        name: The name of the field.
+        detail: The mistake.
+
+    Returns:
+        An error that is answered 400.
+
+    Raises:
+        Never.
+    """
+    var problems = Problems()
+    problems.note_value(FoundProblem.BODY, name, detail)
+    return problems.rejection()
+
+
+@always_inline
+def text_value[T: Deinitable & Movable](octets: Span[UInt8, _]) raises -> T:
+    """Parses a value of a built-in type or of a type of the program.
+
+    Parameters:
+        T: `Int`, `UInt64`, `Float64`, `Bool`, `String`, or a type that
+            conforms to `FromText`.
+
+    Args:
+        octets: The text, decoded.
+
+    Returns:
+        The value.
+
+    Raises:
+        An error whose text is the mistake, such as `expected a number, got
+        'abc'`; or the `Rejection` that a type of the program raised.
+    """
     comptime if (
         T == Int or T == UInt64 or T == Float64 or T == Bool or T == String
     ):
         try:
             return _known_value[T](octets)
         except problem:
-            raise rejected_value(name, octets, problem.words)
+            raise Error(refused_text(octets, problem.words))
     else:
         comptime assert conforms_to(T, FromText), String(
             reflect[T].name(), " is not read from text: conform to FromText"
         )
-        return _own_value[T](octets, name)
+        return _own_value[T](octets)
 
 
 def _known_value[
@@ -94,21 +141,19 @@ def _known_value[
         return rebind_var[T](String(_text_of(octets)))
 
 
-def _own_value[
-    T: FromText
-](octets: Span[UInt8, _], name: StringSlice) raises -> T:
+def _own_value[T: FromText](octets: Span[UInt8, _]) raises -> T:
     var text: StringSlice[ImmOrigin(octets.origin)]
     try:
         text = _text_of(octets)
     except problem:
-        raise rejected_value(name, octets, problem.words)
+        raise Error(refused_text(octets, problem.words))
     try:
         return T.from_text(text)
     except e:
         if Rejection.status_of(e):
             raise e^
         # The words of an error of the program do not reach the peer.
-        raise rejected_value(name, octets, "the value is not allowed")
+        raise Error(refused_text(octets, "the value is not allowed"))
 
 
 def _text_of[

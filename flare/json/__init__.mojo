@@ -5,10 +5,12 @@ work on structs that conform to `FromJson` and `ToJson`.
 """
 
 from .error import JsonError
+from .findings import JsonProblem
 from .from_json import FromJson
 from .input import JsonInput
 from .limits import DEPTH_MAX, JsonLimits
 from .names import JsonNames, JsonOmitsNone, JsonRefusesUnknownFields
+from .problems import JsonProblems, problems_of
 from .reader import JsonReader
 from .text import decode, dumps, loads
 from .to_json import ToJson

@@ -15,7 +15,9 @@ from flare.core import equals
 
 from .key_crowds import KeyCrowds
 from .names import JsonRefusesUnknownFields, is_optional, name_of
+from .passing import note, pass_over, settled
 from .problem import (
+    Fault,
     INVALID,
     MISSING_FIELD,
     OUT_OF_RANGE,
@@ -56,6 +58,9 @@ trait FromJson(Deinitable, Movable):
         except e:
             _drop_fields(slot, has)
             slot^.unsafe_forget()
+            # A search for all errors begins here: it lets no struct begin.
+            if json.is_collecting():
+                return _collect_struct[Self](json)
             raise e^
         return slot^.unsafe_assume_init()
 
@@ -70,7 +75,7 @@ def _read_fields[
 ) raises:
     comptime names = reflect[T].field_names()
     comptime COUNT = reflect[T].field_count()
-    var goes_on = json.begin_object()
+    var goes_on = json.begin_part[is_object=True]()
     while goes_on:
         var start = json.value_start()
         var key = json.key().as_bytes()
@@ -86,17 +91,28 @@ def _read_fields[
             json.skip()
         goes_on = json.next_member()
     comptime for i in range(COUNT):
-        comptime F = reflect[T].field_types()[i]
         if not has.unsafe_get(i):
-            comptime if is_optional[F]() and conforms_to(
-                F, Defaultable & Deinitable & Movable
-            ):
-                ref whole = slot.unsafe_ptr()[]
-                Pointer(to=reflect[T].field_ref[i](whole)).unsafe_write(F())
-                has.unsafe_get(i) = True
-            else:
+            if not _set_none[T, i](slot, has):
                 comptime name = name_of[T, names[i]]()
                 raise json.stop_at(json.offset() - 1, MISSING_FIELD, name)
+
+
+@always_inline
+def _set_none[
+    T: FromJson, i: Int
+](
+    mut slot: MaybeUninit[T], mut has: Array[Bool, reflect[T].field_count()]
+) -> Bool:
+    comptime F = reflect[T].field_types()[i]
+    comptime if is_optional[F]() and conforms_to(
+        F, Defaultable & Deinitable & Movable
+    ):
+        ref whole = slot.unsafe_ptr()[]
+        Pointer(to=reflect[T].field_ref[i](whole)).unsafe_write(F())
+        has.unsafe_get(i) = True
+        return True
+    else:
+        return False
 
 
 @always_inline
@@ -223,7 +239,13 @@ __extension List(FromJson):
 def _read_list[T: FromJson](json: JsonReader) raises -> List[T]:
     # A function of its own: only a bound on T lets an error drop the list.
     var list = List[T]()
-    var goes_on = json.begin_array()
+    var goes_on: Bool
+    try:
+        goes_on = json.begin_part[is_object=False]()
+    except e:
+        if json.is_collecting():
+            return _collect_list[T](json)
+        raise e^
     while goes_on:
         list.append(T.from_json(json))
         goes_on = json.next_element()
@@ -259,28 +281,55 @@ def _read_dict[
     V: FromJson, H: Defaultable & Deinitable & Hasher
 ](json: JsonReader) raises -> Dict[String, V, H]:
     # A function of its own, as for a list.
-    var dict = Dict[String, V, H]()
-    var crowds = KeyCrowds()
-    var steps = 0
+    if json.is_collecting():
+        return _collect_dict[V, H](json)
+    var members = _Members[V, H]()
     var goes_on = json.begin_object()
     while goes_on:
         var start = json.value_start()
         var key = String(unsafe_from_utf8=json.key().as_bytes())
         var value = V.from_json(json)
-        var members = len(dict)
-        if members < KeyCrowds.MEMBERS_UNCOUNTED:
-            dict[key^] = value^
-        else:
-            var key_hash = hash[H](key)
-            dict[key^] = value^
-            if len(dict) > members and not crowds.add(key_hash, members + 1):
-                raise json.stop_at(start, INVALID, _CROWDED)
-        if len(dict) == members:
-            steps += min(members, _STEPS_OF_REPEAT_MAX)
-            if steps > _STEPS_MAX:
-                raise json.stop_at(start, INVALID, _REPEATED)
+        members.add(json, start, key^, value^)
         goes_on = json.next_member()
-    return dict^
+    return members^.into_dict()
+
+
+struct _Members[V: FromJson, H: Defaultable & Deinitable & Hasher](Movable):
+    # A dictionary that keys of a peer cannot make slow.
+    var dict: Dict[String, Self.V, Self.H]
+    var crowds: KeyCrowds
+    var steps: Int
+
+    def __init__(out self):
+        self.dict = Dict[String, Self.V, Self.H]()
+        self.crowds = KeyCrowds()
+        self.steps = 0
+
+    def into_dict(deinit self) -> Dict[String, Self.V, Self.H]:
+        return self.dict^
+
+    @always_inline
+    def add(
+        mut self,
+        json: JsonReader,
+        start: Int,
+        var key: String,
+        var value: Self.V,
+    ) raises:
+        var members = len(self.dict)
+        if members < KeyCrowds.MEMBERS_UNCOUNTED:
+            self.dict[key^] = value^
+        else:
+            var key_hash = hash[Self.H](key)
+            self.dict[key^] = value^
+            if len(self.dict) > members and not self.crowds.add(
+                key_hash, members + 1
+            ):
+                raise json.stop_at(start, INVALID, _CROWDED)
+        if len(self.dict) == members:
+            self.steps += min(members, _STEPS_OF_REPEAT_MAX)
+            if self.steps > _STEPS_MAX:
+                raise json.stop_at(start, INVALID, _REPEATED)
 
 
 __extension Optional(FromJson):
@@ -303,6 +352,115 @@ __extension Optional(FromJson):
         if json.take_null():
             return None
         return Self(Self.T.from_json(json))
+
+
+@no_inline
+def _collect_struct[T: FromJson](json: JsonReader) raises -> T:
+    var slot = MaybeUninit[T]()
+    var has = Array[Bool, reflect[T].field_count()](fill=False)
+    try:
+        _collect_fields(json, slot, has)
+    except e:
+        _drop_fields(slot, has)
+        slot^.unsafe_forget()
+        raise e^
+    return slot^.unsafe_assume_init()
+
+
+def _collect_fields[
+    T: FromJson
+](
+    json: JsonReader,
+    mut slot: MaybeUninit[T],
+    mut has: Array[Bool, reflect[T].field_count()],
+) raises:
+    comptime names = reflect[T].field_names()
+    comptime COUNT = reflect[T].field_count()
+    var is_there = Array[Bool, COUNT](fill=False)
+    var is_refused = False
+    var start = json.value_start()
+    var goes_on = json.begin_object()
+    while goes_on:
+        var key_start = json.value_start()
+        var key = json.key().as_bytes()
+        var is_known = False
+        comptime for i in range(COUNT):
+            comptime name = name_of[T, names[i]]()
+            if not is_known and equals(key, name.as_bytes()):
+                is_known = True
+                is_there.unsafe_get(i) = True
+                var value_start = json.value_start()
+                var depth = json.state()[].depth
+                try:
+                    _read_field[T, i](json, slot, has)
+                except e:
+                    is_refused = True
+                    pass_over(json, value_start, depth, e)
+        if not is_known:
+            comptime if conforms_to(T, JsonRefusesUnknownFields):
+                is_refused = True
+                note(json, Fault(UNKNOWN_FIELD, key_start, ""))
+            json.skip()
+        goes_on = json.next_member()
+    comptime for i in range(COUNT):
+        if not is_there.unsafe_get(i) and not _set_none[T, i](slot, has):
+            comptime name = name_of[T, names[i]]()
+            is_refused = True
+            note(json, Fault(MISSING_FIELD, json.offset() - 1, name))
+    if is_refused:
+        raise settled(json, start)
+
+
+@no_inline
+def _collect_list[T: FromJson](json: JsonReader) raises -> List[T]:
+    var list = List[T]()
+    var is_refused = False
+    var start = json.value_start()
+    var goes_on = json.begin_array()
+    while goes_on:
+        var element = _collect[T](json)
+        if not element:
+            is_refused = True
+        elif not is_refused:
+            list.append(element.unsafe_take())
+        goes_on = json.next_element()
+    if is_refused:
+        raise settled(json, start)
+    return list^
+
+
+@no_inline
+def _collect_dict[
+    V: FromJson, H: Defaultable & Deinitable & Hasher
+](json: JsonReader) raises -> Dict[String, V, H]:
+    var members = _Members[V, H]()
+    var is_refused = False
+    var whole_start = json.value_start()
+    var goes_on = json.begin_object()
+    while goes_on:
+        var start = json.value_start()
+        var key = String(unsafe_from_utf8=json.key().as_bytes())
+        var value = _collect[V](json)
+        if value:
+            members.add(json, start, key^, value.unsafe_take())
+        else:
+            is_refused = True
+        goes_on = json.next_member()
+    if is_refused:
+        raise settled(json, whole_start)
+    return members^.into_dict()
+
+
+@no_inline
+def _collect[T: FromJson](json: JsonReader) raises -> Optional[T]:
+    # None if the value was refused and passed over.
+    var start = json.value_start()
+    var depth = json.state()[].depth
+    try:
+        return T.from_json(json)
+    except e:
+        pass_over(json, start, depth, e)
+        return None
 
 
 def _range_of[dtype: DType]() -> StaticString:

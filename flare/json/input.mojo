@@ -13,14 +13,9 @@ from flare.sys.stack import StackRange
 from .document import PaddedText
 from .error import JsonError
 from .documents import error_at
+from .findings import Findings
 from .limits import JsonLimits
-from .problem import (
-    Fault,
-    INVALID,
-    OUT_OF_RANGE,
-    TEXT_AFTER_VALUE,
-    phrase_of,
-)
+from .problem import Fault, INVALID, TEXT_AFTER_VALUE, reason_of
 from .reader import JsonReader
 from .scan import skip_white
 from .shared_document import SharedDocument
@@ -47,6 +42,8 @@ struct ReaderState(Movable):
     """The first error."""
     var stack: StackRange
     """The part of the stack known to have room for another level."""
+    var findings: Optional[PointerTo[Findings]]
+    """Receives the errors if the text is read to its end in spite of them."""
 
     def __init__(out self, octets: Span[UInt8, _], limits: JsonLimits):
         """Creates the state at the first octet.
@@ -65,6 +62,7 @@ struct ReaderState(Movable):
         self.limits = limits
         self.fault = None
         self.stack = StackRange(0, 0)
+        self.findings = None
 
 
 struct JsonInput(Movable):
@@ -126,9 +124,4 @@ struct JsonInput(Movable):
             error.kind = JsonError.FAILED
             return Error(error)
         var fault = state.fault.value()
-        var reason = String(phrase_of(fault.problem))
-        if fault.problem == OUT_OF_RANGE and fault.detail:
-            reason = String("the number does not fit ", fault.detail)
-        elif fault.problem == INVALID and fault.detail:
-            reason = String(fault.detail)
-        return Error(error_at(octet_view(octets), fault, reason^))
+        return Error(error_at(octet_view(octets), fault, reason_of(fault)))

@@ -30,12 +30,17 @@ comptime CUT: StaticString = "..."
 
 
 @fieldwise_init
-struct _Step(ImplicitlyCopyable):
-    # An index of an array, or a key of an object as it stands in the text.
+struct Step(ImplicitlyCopyable):
+    """One array or object on the way to a place."""
+
     var is_array: Bool
+    """Whether it is an array."""
     var index: Int
+    """The index of the element, in an array."""
     var key_start: Int
+    """The offset of the member's key, after its quote; -1 without a key."""
     var key_end: Int
+    """The offset of the key's closing quote."""
 
 
 def fault_at(problem: Problem, offset: Int, octets: Int) -> Fault:
@@ -83,16 +88,17 @@ def json_error_at(
     var offset = min(fault.offset, len(octets))
     if fault.problem == WRONG_TYPE:
         reason = String(
-            "expected ", fault.detail, ", got ", _type_at(octets, offset)
+            "expected ", fault.detail, ", got ", type_at(octets, offset)
         )
-    var steps = _steps_to(octets, offset)
+    var steps = List[Step]()
+    _ = walk_to(octets, 0, offset, steps)
     if is_of_container(fault.problem) and steps:
         _ = steps.pop()
     var path = _path_of(octets, steps)
     if fault.problem == MISSING_FIELD:
         append_key(path, fault.detail.as_bytes())
     elif fault.problem == UNKNOWN_FIELD or fault.problem == DUPLICATE_KEY:
-        var end = _string_end(octets, offset)
+        var end = string_end(octets, offset)
         append_key(path, octets[min(offset + 1, end) : max(end - 1, offset)])
     var line = 1
     var column = 1
@@ -138,28 +144,27 @@ def append_key(mut path: String, key: Span[UInt8, _]):
         path.write(CUT)
 
 
-def _path_of(octets: Span[UInt8, _], steps: List[_Step]) -> String:
-    var path = String()
-    for step in steps:
-        if path.byte_length() > _PATH_OCTETS_MAX:
-            path.write(CUT)
-            break
-        if step.is_array:
-            path.write("[", step.index, "]")
-        elif step.key_start >= 0:
-            append_key(path, octets[step.key_start : step.key_end])
-    return path^
+def walk_to(
+    octets: Span[UInt8, _], start: Int, offset: Int, mut steps: List[Step]
+) -> Int:
+    """Walks through a text up to a place.
 
+    Args:
+        octets: The text.
+        start: The offset of the first step: 0, or an earlier result.
+        offset: The place; the text before it is well-formed.
+        steps: The open arrays and objects at `start`, and then at the place.
 
-def _steps_to(octets: Span[UInt8, _], offset: Int) -> List[_Step]:
-    var steps = List[_Step]()
-    var i = 0
+    Returns:
+        The offset from which another call continues.
+    """
+    var i = start
     while i < offset:
         var octet = octets[i]
         if octet == UInt8(ord("[")):
-            steps.append(_Step(True, 0, -1, -1))
+            steps.append(Step(True, 0, -1, -1))
         elif octet == UInt8(ord("{")):
-            steps.append(_Step(False, 0, -1, -1))
+            steps.append(Step(False, 0, -1, -1))
         elif octet == UInt8(ord("]")) or octet == UInt8(ord("}")):
             if steps:
                 _ = steps.pop()
@@ -168,7 +173,7 @@ def _steps_to(octets: Span[UInt8, _], offset: Int) -> List[_Step]:
                 steps[len(steps) - 1].index += 1
                 steps[len(steps) - 1].key_start = -1
         elif octet == QUOTE:
-            var end = _string_end(octets, i)
+            var end = string_end(octets, i)
             if end > offset:
                 break
             if steps and steps[len(steps) - 1].key_start < 0:
@@ -177,11 +182,19 @@ def _steps_to(octets: Span[UInt8, _], offset: Int) -> List[_Step]:
             i = end
             continue
         i += 1
-    return steps^
+    return i
 
 
-def _string_end(octets: Span[UInt8, _], start: Int) -> Int:
-    # After the closing quote; one past the text if there is none.
+def string_end(octets: Span[UInt8, _], start: Int) -> Int:
+    """Finds the end of a string.
+
+    Args:
+        octets: The text.
+        start: The offset of its opening quote.
+
+    Returns:
+        The offset after the closing quote; one past the text if there is none.
+    """
     var i = start + 1
     while i < len(octets):
         if octets[i] == QUOTE:
@@ -190,7 +203,16 @@ def _string_end(octets: Span[UInt8, _], start: Int) -> Int:
     return len(octets) + 1
 
 
-def _type_at(octets: Span[UInt8, _], offset: Int) -> StaticString:
+def type_at(octets: Span[UInt8, _], offset: Int) -> StaticString:
+    """Describes the type of a value for an error.
+
+    Args:
+        octets: The text.
+        offset: The first octet of the value.
+
+    Returns:
+        A phrase such as `a string`.
+    """
     if offset == len(octets):
         return "nothing"
     var octet = octets[offset]
@@ -207,3 +229,16 @@ def _type_at(octets: Span[UInt8, _], offset: Int) -> StaticString:
     if octet - 48 <= 9 or octet == UInt8(ord("-")):
         return "a number"
     return "something else"
+
+
+def _path_of(octets: Span[UInt8, _], steps: List[Step]) -> String:
+    var path = String()
+    for step in steps:
+        if path.byte_length() > _PATH_OCTETS_MAX:
+            path.write(CUT)
+            break
+        if step.is_array:
+            path.write("[", step.index, "]")
+        elif step.key_start >= 0:
+            append_key(path, octets[step.key_start : step.key_end])
+    return path^

@@ -155,3 +155,36 @@ def phrase_of(problem: Problem) -> StaticString:
         if Int(problem) == i:
             return comptime (_PHRASES[i])
     return "malformed"
+
+
+def reason_of(fault: Fault) -> String:
+    """Returns the reason of an error, unless a value has the wrong type.
+
+    Args:
+        fault: The error.
+
+    Returns:
+        The phrase, with the range of a number or the program's own reason.
+    """
+    if fault.problem == OUT_OF_RANGE and fault.detail:
+        return String("the number does not fit ", fault.detail)
+    if fault.problem == INVALID and fault.detail:
+        return String(fault.detail)
+    return String(phrase_of(fault.problem))
+
+
+def is_malformed(problem: Problem) -> Bool:
+    """Returns whether an error makes the text unreadable after it.
+
+    Args:
+        problem: The error.
+
+    Returns:
+        False if the text is JSON of another shape.
+    """
+    return kind_of(problem) in (
+        JsonError.SYNTAX,
+        JsonError.NOT_UTF8,
+        JsonError.TOO_DEEP,
+        JsonError.TOO_LARGE,
+    )

@@ -35,7 +35,8 @@ from .scan import (
     starts_with,
 )
 
-comptime _STOPPED: StaticString = "json.stopped"
+comptime STOPPED: StaticString = "json.stopped"
+"""The text of errors whose place the state of the reader has."""
 comptime _COMMA: UInt8 = 44
 
 
@@ -226,6 +227,29 @@ struct JsonReader(TrivialRegisterPassable):
         return self._begin(UInt8(ord("{")), UInt8(ord("}")), "an object")
 
     @always_inline
+    def begin_part[*, is_object: Bool](self) raises -> Bool:
+        """Reads the start of an object or array, unless all errors are
+        searched for. Then it raises, and stays in front of the value.
+
+        Parameters:
+            is_object: Whether it is an object.
+
+        Returns:
+            False if it is empty; its end is then read too.
+
+        Raises:
+            The errors of `begin_object` and `begin_array`.
+        """
+        comptime if is_object:
+            return self._begin[True](
+                UInt8(ord("{")), UInt8(ord("}")), "an object"
+            )
+        else:
+            return self._begin[True](
+                UInt8(ord("[")), UInt8(ord("]")), "an array"
+            )
+
+    @always_inline
     def next_member(self) raises -> Bool:
         """Reads the comma or brace after a member.
 
@@ -294,6 +318,15 @@ struct JsonReader(TrivialRegisterPassable):
             The state.
         """
         return self._state
+
+    @always_inline
+    def is_collecting(self) -> Bool:
+        """Returns whether the text is read to its end in spite of errors.
+
+        Returns:
+            True for `problems_of`.
+        """
+        return Bool(self._state[].findings)
 
     def limits(self) -> JsonLimits:
         """Returns the bounds on the text.
@@ -364,7 +397,7 @@ struct JsonReader(TrivialRegisterPassable):
             var fault = fault_at(problem, offset, state.octets)
             fault.detail = detail
             state.fault = fault
-        return Error(_STOPPED)
+        return Error(STOPPED)
 
     @no_inline
     def wrong_type(self, wanted: StaticString) -> Error:
@@ -490,7 +523,9 @@ struct JsonReader(TrivialRegisterPassable):
         return self.stop(OUT_OF_RANGE, wanted)
 
     @always_inline
-    def _begin(
+    def _begin[
+        is_part: Bool = False
+    ](
         self, opening: UInt8, closing: UInt8, wanted: StaticString
     ) raises -> Bool:
         ref state = self._state[]
@@ -498,9 +533,9 @@ struct JsonReader(TrivialRegisterPassable):
         if state.at[] != opening:
             raise self.wrong_type(wanted)
         if state.depth == state.limits.depth_max or not (
-            state.stack.holds(stack_pointer()) or self._has_room()
+            state.stack.holds(stack_pointer()) or self._has_room[is_part]()
         ):
-            raise self.stop(TOO_DEEP)
+            raise self._no_level[is_part]()
         state.at = skip_white(state.at.unsafe_offset(1))
         if state.at[] == closing:
             state.at = state.at.unsafe_offset(1)
@@ -509,11 +544,20 @@ struct JsonReader(TrivialRegisterPassable):
         return True
 
     @no_inline
-    def _has_room(self) -> Bool:
+    def _has_room[is_part: Bool](self) -> Bool:
         # Types that contain themselves call the reader once per level.
         var stack = running_stack()
+        if self.is_collecting():
+            # The bounds are not kept, so that each level asks.
+            return not is_part and stack.holds(stack_pointer())
         self._state[].stack = stack
         return stack.holds(stack_pointer())
+
+    @no_inline
+    def _no_level[is_part: Bool](self) -> Error:
+        if is_part and self.is_collecting():
+            return Error(STOPPED)
+        return self.stop(TOO_DEEP)
 
     @always_inline
     def _go_on(self, closing: UInt8, problem: Problem) raises -> Bool:

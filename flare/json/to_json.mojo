@@ -114,6 +114,26 @@ __extension List(ToJson):
         json.end_array()
 
 
+__extension Array(ToJson):
+    def to_json(self, json: JsonWriter) raises:
+        """Writes an array, such as `[1, 2, 3]`.
+
+        Args:
+            self: The value.
+            json: The destination.
+
+        Raises:
+            The error of an element that cannot be written.
+        """
+        comptime assert conforms_to(
+            Self.T, ToJson
+        ), "the elements of an array are not written as JSON"
+        json.begin_array()
+        for i in range(len(self)):
+            self[i].to_json(json)
+        json.end_array()
+
+
 __extension Dict(ToJson):
     def to_json(self, json: JsonWriter) raises:
         """Writes an object.

@@ -35,6 +35,7 @@ from .form import (
 from .header_map import HeaderMap
 from .known_field import known_field
 from .method import Method
+from .origin_list import OriginList
 from .percent import (
     escaped_percents,
     equals_decoded,
@@ -51,3 +52,4 @@ from .syntax_error import SyntaxError
 from .url import Url
 from .url_location import resolve_location
 from .url_reference import resolve_reference
+from .web_origin import WebOrigin, is_page_of_host

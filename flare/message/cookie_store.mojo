@@ -179,6 +179,30 @@ struct CookieStore(Copyable, Movable, Sized):
         cookie.domain = cookie.domain.lower()
         self._keep(cookie^, False, now_seconds)
 
+    def restore(
+        mut self, var stored: StoredCookie, now_seconds: Int
+    ) raises SyntaxError:
+        """Stores a cookie that another store has had.
+
+        Args:
+            stored: The cookie, with its domain and its path. The fields that
+                order it among others are not used.
+            now_seconds: The current time, in seconds since 1970.
+
+        Raises:
+            SyntaxError: If no server could have set it.
+        """
+        ref cookie = stored.cookie
+        check_octets(cookie)
+        var is_host_only = stored.is_host_only
+        if cookie.domain in self.suffixes:
+            if not is_host_only:
+                raise SyntaxError("cookie domain", 0, "a public suffix")
+        elif not is_host_only and is_address(cookie.domain.as_bytes()):
+            raise SyntaxError("cookie domain", 0, "an address")
+        check_prefix(cookie, is_host_only and cookie.path == "/")
+        self._keep(stored.cookie.copy(), is_host_only, now_seconds)
+
     def header(
         mut self,
         url: Url,
@@ -240,16 +264,28 @@ struct CookieStore(Copyable, Movable, Sized):
         Returns:
             The cookies that have not expired, the oldest first.
         """
+        var found = self.stored(now_seconds)
+        var copies = List[Cookie](capacity=len(found))
+        for stored in found:
+            copies.append(stored.cookie.copy())
+        return copies^
+
+    def stored(self, now_seconds: Int) -> List[StoredCookie]:
+        """Returns copies of all cookies, with the store's information.
+
+        Args:
+            now_seconds: The current time, in seconds since 1970.
+
+        Returns:
+            The cookies that have not expired, the oldest first.
+        """
         var found = List[StoredCookie]()
         for cookies in self._domains.values():
             for stored in cookies:
                 if stored.expires_at > now_seconds:
                     found.append(stored.copy())
         sort(found, _is_older)
-        var copies = List[Cookie](capacity=len(found))
-        for stored in found:
-            copies.append(stored.cookie.copy())
-        return copies^
+        return found^
 
     def remove_expired(mut self, now_seconds: Int):
         """Removes the expired cookies.

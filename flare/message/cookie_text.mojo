@@ -77,7 +77,7 @@ def read_set_cookie[
         raise SyntaxError("cookie", 0, "neither name nor value")
     if len(pair.name) + len(pair.value) > COOKIE_OCTETS_MAX:
         raise SyntaxError("cookie", COOKIE_OCTETS_MAX, "too long")
-    var cookie = Cookie(_text(pair.name), _text(pair.value))
+    var cookie = Cookie(utf8_text(pair.name), utf8_text(pair.value))
     while end < len(octets):
         var start = end + 1
         end = find_octet(octets, _SEMICOLON, start)
@@ -312,7 +312,18 @@ def _trimmed[
     return octets[start:end]
 
 
-def _text(octets: Span[UInt8, _]) raises SyntaxError -> String:
+def utf8_text(octets: Span[UInt8, _]) raises SyntaxError -> String:
+    """Returns a part of a cookie as text.
+
+    Args:
+        octets: The octets.
+
+    Returns:
+        The text.
+
+    Raises:
+        SyntaxError: If they are not UTF-8.
+    """
     try:
         return String(StringSlice(from_utf8=octets))
     except:
@@ -341,7 +352,7 @@ def _set_attribute(
         # A value that is not a path selects the default path, even after a
         # valid one.
         var is_path = len(value) > 0 and value[0] == UInt8(ord("/"))
-        cookie.path = _text(value[: len(value) if is_path else 0])
+        cookie.path = utf8_text(value[: len(value) if is_path else 0])
     elif equals_lower(name, "secure".as_bytes()):
         cookie.secure = True
     elif equals_lower(name, "httponly".as_bytes()):
@@ -373,4 +384,4 @@ def _domain_of(octets: Span[UInt8, _]) raises SyntaxError -> String:
     for i in range(len(domain)):
         if domain[i] > 127:
             raise SyntaxError("cookie domain", i, "not ASCII")
-    return _text(domain).lower()
+    return utf8_text(domain).lower()

@@ -6,7 +6,7 @@ No function here asks a clock: the current time is an argument.
 
 from std.builtin.globals import global_constant
 
-from flare.core import SPACE, equals, find_octet
+from flare.core import CivilDate, SPACE, equals, find_octet
 
 comptime HTTP_DATE_OCTETS = 29
 """The length of an IMF-fixdate."""
@@ -63,7 +63,7 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
             return None
         if day < 1 or day > 31 or not 0 <= second_of_day < _DAY_SECONDS:
             return None
-        var seconds = _join(_CivilDate(year, month, day), second_of_day)
+        var seconds = _join(CivilDate(year, month, day), second_of_day)
         if not seconds:
             return None
         return Self(seconds.unsafe_value())
@@ -126,7 +126,7 @@ def write_http_date(seconds: Int, into: Span[mut=True, UInt8, _]):
     var bounded = max(HttpDate.SECONDS_MIN, min(HttpDate.SECONDS_MAX, seconds))
     var days = bounded // _DAY_SECONDS
     var second = bounded - days * _DAY_SECONDS
-    var date = _CivilDate.of_days(days)
+    var date = CivilDate.from_days(days)
     # 1970-01-01 was a Thursday.
     _write_three(into, 0, _DAYS, 3 * ((days + 4) % 7))
     into[3] = _COMMA
@@ -203,7 +203,7 @@ def _parse_fixdate(octets: Span[UInt8, _]) -> Optional[Int]:
         and _index_of[_DAYS](octets, 0) >= 0
     ):
         return None
-    var date = _CivilDate(
+    var date = CivilDate(
         _number(octets, 12, 4),
         _index_of[_MONTHS](octets, 8) + 1,
         _number(octets, 5, 2),
@@ -220,7 +220,7 @@ def _parse_asctime(octets: Span[UInt8, _]) -> Optional[Int]:
     ):
         return None
     var has_one_digit = octets[8] == SPACE
-    var date = _CivilDate(
+    var date = CivilDate(
         _number(octets, 20, 4),
         _index_of[_MONTHS](octets, 4) + 1,
         _number(octets, 9, 1) if has_one_digit else _number(octets, 8, 2),
@@ -247,22 +247,21 @@ def _parse_two_digit_year(
     if two_digits < 0 or second < 0:
         return None
     var now_day = now_seconds // _DAY_SECONDS
-    var now = _CivilDate.of_days(now_day)
+    var now = CivilDate.from_days(now_day)
     var year = (now.year + _YEARS_AHEAD_MAX) // 100 * 100 + two_digits
-    var date = _CivilDate(
+    var date = CivilDate(
         year, _index_of[_MONTHS](rest, 5) + 1, _number(rest, 2, 2)
     )
-    var bound = _CivilDate(now.year + _YEARS_AHEAD_MAX, now.month, now.day)
-    if date.rank() > bound.rank() or (
-        date.rank() == bound.rank()
-        and second > now_seconds - now_day * _DAY_SECONDS
+    var bound = CivilDate(now.year + _YEARS_AHEAD_MAX, now.month, now.day)
+    if date > bound or (
+        date == bound and second > now_seconds - now_day * _DAY_SECONDS
     ):
         date.year -= 100
     return _join(date, second)
 
 
-def _join(date: _CivilDate, second: Int) -> Optional[Int]:
-    if second < 0 or not date.exists():
+def _join(date: CivilDate, second: Int) -> Optional[Int]:
+    if second < 0 or date.year < 1 or not date.exists():
         return None
     return date.days() * _DAY_SECONDS + second
 
@@ -322,73 +321,3 @@ def _is_long_day(octets: Span[UInt8, _]) -> Bool:
 
 def _has(octets: Span[UInt8, _], at: Int, text: StaticString) -> Bool:
     return equals(octets[at : at + text.byte_length()], text.as_bytes())
-
-
-@fieldwise_init
-struct _CivilDate(TrivialRegisterPassable):
-    """A day of the Gregorian calendar."""
-
-    var year: Int
-    var month: Int
-    var day: Int
-
-    @staticmethod
-    def of_days(days: Int) -> Self:
-        # Years start in March here, so that the leap day is a year's last day.
-        # 400 years have 146097 days, and 719468 days lie between 0000-03-01
-        # and 1970-01-01.
-        var shifted = days + 719468
-        var era = shifted // 146097
-        var day_of_era = shifted - era * 146097
-        var year_of_era = (
-            day_of_era
-            - day_of_era // 1460
-            + day_of_era // 36524
-            - day_of_era // 146096
-        ) // 365
-        var day_of_year = day_of_era - (
-            365 * year_of_era + year_of_era // 4 - year_of_era // 100
-        )
-        # Five months from March on have 153 days together.
-        var month = (5 * day_of_year + 2) // 153
-        var day = day_of_year - (153 * month + 2) // 5 + 1
-        var is_new_year = month >= 10
-        return Self(
-            era * 400 + year_of_era + Int(is_new_year),
-            month - 9 if is_new_year else month + 3,
-            day,
-        )
-
-    def days(self) -> Int:
-        var year = self.year - Int(self.month <= 2)
-        var era = year // 400
-        var year_of_era = year - era * 400
-        var month = (self.month + 9) % 12
-        var day_of_year = (153 * month + 2) // 5 + self.day - 1
-        var day_of_era = (
-            365 * year_of_era
-            + year_of_era // 4
-            - year_of_era // 100
-            + day_of_year
-        )
-        return era * 146097 + day_of_era - 719468
-
-    def rank(self) -> Int:
-        # Orders days as the calendar does, those that do not exist included.
-        return (self.year * 16 + self.month) * 128 + self.day
-
-    def exists(self) -> Bool:
-        return (
-            self.year >= 1
-            and self.month >= 1
-            and self.day >= 1
-            and self.day <= self._days_of_month()
-        )
-
-    def _days_of_month(self) -> Int:
-        if self.month == 2:
-            # A multiple of 25 is one of 400 exactly if it is one of 16.
-            var is_leap = self.year % (4 if self.year % 25 != 0 else 16) == 0
-            return 29 if is_leap else 28
-        # 31 and 30 take turns, and start again with 31 in August.
-        return 30 + (self.month + self.month // 8) % 2

@@ -4,6 +4,8 @@ from flare.core import SPACE, TAB, equals_ignoring_case, find_octet
 
 comptime COMMA: UInt8 = 44
 """The octet between list members (RFC 9110 section 5.6.1)."""
+comptime WEIGHT_MAX = 1000
+"""The greatest weight, in thousandths (RFC 9110 section 12.4.2)."""
 
 
 @always_inline
@@ -64,3 +66,36 @@ def lists_member(value: Span[UInt8, _], member: Span[UInt8, _]) -> Bool:
             return True
         start = end + 1
     return False
+
+
+def read_weight(octets: Span[UInt8, _]) -> Int:
+    """Parses the weight of a list member (RFC 9110 section 12.4.2).
+
+    Args:
+        octets: The parameter, without blanks around it: `q=`, 0 or 1, and at
+            most three digits.
+
+    Returns:
+        The weight in thousandths; -1 if the octets are not a weight.
+    """
+    var count = len(octets)
+    if (
+        count < 3
+        or count > 7
+        or not equals_ignoring_case(octets[:2], "q=".as_bytes())
+    ):
+        return -1
+    var whole = octets[2] - 48
+    if whole > 1:
+        return -1
+    if count == 3:
+        return Int(whole) * WEIGHT_MAX
+    if octets[3] != UInt8(ord(".")):
+        return -1
+    var weight = 0
+    for i in range(4, 7):
+        var digit = octets[i] - 48 if i < count else 0
+        if digit > 9 or (whole == 1 and digit != 0):
+            return -1
+        weight = weight * 10 + Int(digit)
+    return WEIGHT_MAX if whole == 1 else weight

@@ -52,6 +52,9 @@ struct QueryParameter[origin: ImmOrigin](ImplicitlyCopyable):
         Returns:
             The value; octets that are not UTF-8 become U+FFFD.
         """
+        # Most values need neither decoding nor memory.
+        if _is_plain(self.raw_value.as_bytes()):
+            return String(self.raw_value)
         return percent_decoded[plus_is_blank=True](self.raw_value)
 
 
@@ -173,3 +176,10 @@ struct QueryParameters[origin: ImmOrigin](
             if parameter.has_name(name):
                 return True
         return False
+
+
+def _is_plain(octets: Span[UInt8, _]) -> Bool:
+    for octet in octets:
+        if octet >= 128 or octet == UInt8(ord("%")) or octet == UInt8(ord("+")):
+            return False
+    return True

@@ -4,7 +4,7 @@ The text is stored in the normal form of RFC 9110 section 4.2.3: scheme and
 host in lower case, no default port, no empty path. All parts are views of it.
 """
 
-from flare.core import OctetSet, find_member, lower_octet
+from flare.core import COLON, OctetSet, find_member, find_octet, lower_octet
 
 from ._uri_grammar import (
     NUMBER_SIGN,
@@ -18,6 +18,7 @@ from ._uri_grammar import (
     parse_scheme,
     scan_escaped,
 )
+from .international_host import ascii_host
 from .query import QueryParameters
 from .syntax_error import SyntaxError
 
@@ -45,7 +46,9 @@ struct Url(Copyable, Equatable, Movable, Writable):
         """Parses an absolute URL.
 
         Args:
-            text: The whole text; blanks around it are not allowed.
+            text: The whole text; blanks around it are not allowed. The host may
+                have letters beyond ASCII: it is converted to Punycode
+                (`bücher.example` is `xn--bcher-kva.example`).
 
         Returns:
             The URL.
@@ -54,7 +57,10 @@ struct Url(Copyable, Equatable, Movable, Writable):
             Error: `message.bad_url`, with the part, the offset and the reason.
         """
         try:
-            return Self.parse_octets(text.as_bytes())
+            var octets = text.as_bytes()
+            if find_member[_ASCII, False](octets) != len(octets):
+                return Self.parse_octets(Span(_with_ascii_host(octets)))
+            return Self.parse_octets(octets)
         except e:
             raise Error("message.bad_url ", e)
 
@@ -294,6 +300,17 @@ struct Url(Copyable, Equatable, Movable, Writable):
         )
 
 
+@always_inline
+def _with_ascii_host(octets: Span[UInt8, _]) raises SyntaxError -> List[UInt8]:
+    var start = parse_scheme(octets).authority_start()
+    var end = find_authority_end(octets, start)
+    var host_octets = find_octet(octets[start:end], COLON)
+    var text = List[UInt8](octets[:start])
+    text.extend(ascii_host(octets[start : start + host_octets]))
+    text.extend(octets[start + host_octets :])
+    return text^
+
+
 def _path_end(octets: Span[UInt8, _], start: Int) raises SyntaxError -> Int:
     var end = scan_escaped[PATH_OCTETS, "path"](octets, start)
     if (
@@ -356,6 +373,13 @@ def _check_lenient_fragment(
         raise SyntaxError("fragment", end, "forbidden octet")
 
 
+def _octets_below(end: Int) -> OctetSet:
+    var set = OctetSet.of("")
+    for b in range(end):
+        set.add(UInt8(b))
+    return set
+
+
 def _with(set: OctetSet, more: StaticString) -> OctetSet:
     var wider = set
     for b in more.as_bytes():
@@ -363,6 +387,7 @@ def _with(set: OctetSet, more: StaticString) -> OctetSet:
     return wider
 
 
+comptime _ASCII = _octets_below(128)
 comptime _LENIENT_PATH_OCTETS = _with(PATH_OCTETS, "%")
 comptime _LENIENT_QUERY_OCTETS = _with(QUERY_OCTETS, "%")
 comptime _LENIENT_FRAGMENT_OCTETS = _with(QUERY_OCTETS, "%#")

@@ -4,8 +4,8 @@ Servers send references that browsers accept but RFC 3986 does not allow: `/a
 b`, `/100%`, `\\x`. The basic URL parser of the standard (section 4.4) accepts
 all of it. The functions here are that parser for the schemes http, https, ws
 and wss. They are stricter about the host, which decides where the request goes.
-It has no user information, no letters beyond ASCII (IDNA), and no octets that
-DNS names cannot have.
+It has no user information, no letters outside of the scripts that
+`international_host` converts, and no octets that DNS names cannot have.
 """
 
 from flare.core import (
@@ -29,12 +29,10 @@ from ._uri_grammar import (
     hexadecimal_value,
 )
 from .cookie_scope import is_address
+from .international_host import ascii_host
 from .percent import percent_decode, percent_encode
 from .syntax_error import SyntaxError
 from .url import Url
-
-comptime NO_IDNA: StaticString = "not ASCII, and IDNA is not supported"
-"""The reason of the error about a host with letters beyond ASCII."""
 
 comptime _BACKSLASH: UInt8 = 92
 comptime _DOT: UInt8 = 46
@@ -186,9 +184,10 @@ def _add_authority(
     var host_octets = find_octet(authority, COLON)
     var host = List[UInt8]()
     percent_decode(authority[:host_octets], host)
-    for i in range(len(host)):
-        if host[i] >= 128:
-            raise SyntaxError("host", i, NO_IDNA)
+    for octet in host:
+        if octet >= 128:
+            host = ascii_host(Span(host))
+            break
     # Judged here, because a decoded slash or colon would end the host.
     var wrong = find_member[HOST_OCTETS, False](Span(host))
     if wrong != len(host):

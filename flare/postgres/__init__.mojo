@@ -1,12 +1,17 @@
 """A client of PostgreSQL, over libpq: queries into structs, transactions."""
 
+from flare.sql.result import Executed
+from flare.sql.types import Date, Timestamp
+
 from .column import Column, FromColumn
+from .copy import CopyIn, CopyScope
 from .database import Database
+from .database_copy import DatabaseCopyScope
 from .error import PostgresError
 from .listen import ListenScope, Notifications
 from .notification import Notification
+from .numeric import Numeric
 from .options import DatabaseOptions, PostgresTls
-from .results import Executed
 from .parameter import ToParameter, add_binary, add_null, add_text
 from .statistics import DatabaseStatistics
 from .stream import RowCursor, RowStream
@@ -17,4 +22,4 @@ from .transaction import (
     TransactionScope,
 )
 from .type_ids import TypeId
-from .types import Date, Timestamp
+from .uuid import Uuid

@@ -3,13 +3,24 @@
 from std.memory import bitcast
 
 from flare.json import Value
+from flare.sql.types import Date, Timestamp, number_name
 from flare.sys.libpq_result import PgResult
 
 from .array import ArrayElement, ArrayReader
 from .big_endian import read_big_endian
 from .error import PostgresError
-from .numeric import numeric_text, uuid_text
-from .type_ids import TypeId, is_array_id
+from .numeric_text import numeric_text
+from .type_ids import TypeId, is_array_id, is_text_id
+from .uuid_text import UUID_OCTETS, uuid_of, uuid_text
+
+comptime EPOCH_DAYS = 10_957
+"""Days from 1970-01-01 to 2000-01-01, where the server counts from."""
+comptime EPOCH_US = EPOCH_DAYS * 86_400 * 1_000_000
+"""The same in microseconds."""
+comptime DAYS_MAX = 0x7FFFFFFE
+"""The last day of the server, which takes the least and the largest number for
+infinite."""
+comptime _TIME_US_MAX = Int.MAX - EPOCH_US
 
 
 @fieldwise_init
@@ -168,14 +179,14 @@ __extension SIMD(FromColumn):
                 if id == TypeId.FLOAT8 and len(octets) == 8:
                     var bits = Int64(read_big_endian(octets))
                     return Self(bitcast[DType.float64](bits))
-            raise column.mismatch(_number_name[Self.dtype]())
+            raise column.mismatch(number_name[Self.dtype]())
         else:
             if not (
                 (id == TypeId.INT8 and len(octets) == 8)
                 or (id == TypeId.INT4 and len(octets) == 4)
                 or (id == TypeId.INT2 and len(octets) == 2)
             ):
-                raise column.mismatch(_number_name[Self.dtype]())
+                raise column.mismatch(number_name[Self.dtype]())
             var number = read_big_endian(octets)
             var value = Self(number)
             comptime if Self.dtype.is_unsigned():
@@ -248,6 +259,53 @@ __extension Value(FromColumn):
         return Self(_json_octets(id, octets))
 
 
+__extension Timestamp(FromColumn):
+    @staticmethod
+    def from_column(column: Column) raises -> Self:
+        """Decodes a `timestamptz` or `timestamp`.
+
+        Args:
+            column: The value.
+
+        Returns:
+            The time.
+
+        Raises:
+            PostgresError: If the column has another type, or is infinite.
+        """
+        var octets = column.not_null()
+        var id = column.type_id()
+        if id != TypeId.TIMESTAMPTZ and id != TypeId.TIMESTAMP:
+            raise column.mismatch("Timestamp")
+        var value = read_big_endian(octets)
+        if value == Int.MAX or value == Int.MIN or value > _TIME_US_MAX:
+            raise column.problem("is too large for Timestamp")
+        return Self(value + EPOCH_US)
+
+
+__extension Date(FromColumn):
+    @staticmethod
+    def from_column(column: Column) raises -> Self:
+        """Decodes a `date`.
+
+        Args:
+            column: The value.
+
+        Returns:
+            The day.
+
+        Raises:
+            PostgresError: If the column has another type, or is infinite.
+        """
+        var octets = column.not_null()
+        if column.type_id() != TypeId.DATE:
+            raise column.mismatch("Date")
+        var value = read_big_endian(octets)
+        if not -DAYS_MAX <= value <= DAYS_MAX:
+            raise column.problem("is infinite, which Date is not")
+        return Self(value + EPOCH_DAYS)
+
+
 __extension Optional(FromColumn):
     @staticmethod
     def from_column(column: Column) raises -> Self:
@@ -316,23 +374,6 @@ def _elements_of[
     return elements^
 
 
-def _number_name[dtype: DType]() -> StaticString:
-    comptime if dtype == DType.int:
-        return "Int"
-    elif dtype == DType.int64:
-        return "Int64"
-    elif dtype == DType.int32:
-        return "Int32"
-    elif dtype == DType.int16:
-        return "Int16"
-    elif dtype == DType.float64:
-        return "Float64"
-    elif dtype == DType.float32:
-        return "Float32"
-    else:
-        return "a number of this width"
-
-
 def _text_of(column: Column, octets: Span[UInt8, _]) raises -> String:
     var id = column.type_id()
     if id == TypeId.NUMERIC:
@@ -340,20 +381,9 @@ def _text_of(column: Column, octets: Span[UInt8, _]) raises -> String:
         if not text:
             raise column.mismatch("String")
         return text.take()
-    if id == TypeId.UUID and len(octets) == 16:
-        return uuid_text(octets)
-    if not (
-        id == TypeId.TEXT
-        or id == TypeId.VARCHAR
-        or id == TypeId.BPCHAR
-        or id == TypeId.NAME
-        or id == TypeId.JSON
-        or id == TypeId.JSONB
-        or id == TypeId.XML
-        or id == TypeId.CHAR
-        or id == TypeId.UNKNOWN_TEXT
-        or id >= TypeId.FIRST_OF_USERS
-    ):
+    if id == TypeId.UUID and len(octets) == UUID_OCTETS:
+        return uuid_text(uuid_of(octets))
+    if not is_text_id(id):
         raise column.problem(
             "does not fit String: convert it in the statement, as column::text"
         )

@@ -53,6 +53,22 @@ struct ConnectParameters(Copyable, Movable):
         self.values.add(value)
 
 
+struct _Started(Movable):
+    var connection: Optional[PgConnection]
+
+    def __init__(out self, connection: Optional[PgConnection]):
+        self.connection = connection
+
+    def __deinit__(deinit self):
+        if self.connection:
+            self.connection.value().finish()
+
+    def take(mut self) -> PgConnection:
+        var connection = self.connection.value()
+        self.connection = None
+        return connection
+
+
 def open_connection(
     library: Libpq, location: DatabaseLocation, options: DatabaseOptions
 ) raises -> PgConnection:
@@ -79,13 +95,15 @@ def open_connection(
             library.version(), location, options, _addresses_of(location)
         )
 
-        def start() raises {var library, var parameters^} -> PgConnection:
+        def start() raises {var library, var parameters^} -> _Started:
             var started = library.start(parameters.keywords, parameters.values)
             if not started:
                 raise Error("there is no memory for a connection")
-            return started.value()
+            return _Started(started)
 
-        var connection = blocking(start^)
+        # A cancelled fiber drops the connection, which is then closed.
+        var started = blocking(start^)
+        var connection = started.take()
         try:
             _finish_connecting(connection, Bool(location.password))
         except e:

@@ -1,4 +1,6 @@
-"""Decides how to continue after a failed attempt to connect."""
+"""Decides how to continue after a failed attempt to connect, and how long a
+connection lasts.
+"""
 
 from flare.sys.random import fill_random
 
@@ -57,7 +59,24 @@ def backoff_ms(failures: Int) -> Int:
     var limit_ms = min(
         _BACKOFF_FIRST_MS << min(failures - 1, 10), _BACKOFF_MAX_MS
     )
+    return limit_ms // 2 + _drawn_below(limit_ms // 2)
+
+
+def lifetime_ms(max_lifetime_ms: Int) -> Int:
+    """Returns how long a connection lasts: the given time, up to a tenth more
+    or less, so that those opened together do not end together.
+
+    Args:
+        max_lifetime_ms: The time.
+
+    Returns:
+        The time of one connection.
+    """
+    var tenth_ms = max_lifetime_ms // 10
+    return max_lifetime_ms - tenth_ms + _drawn_below(2 * tenth_ms)
+
+
+def _drawn_below(limit: Int) -> Int:
     var drawn = List[UInt8](length=2, fill=0)
     _ = fill_random(Span(drawn))
-    var part = Int(drawn[0]) << 8 | Int(drawn[1])
-    return limit_ms // 2 + (limit_ms // 2) * part // 65_536
+    return limit * (Int(drawn[0]) << 8 | Int(drawn[1])) // 65_536

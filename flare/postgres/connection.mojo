@@ -12,98 +12,30 @@ followed the head. That one is sent again, because it had no effect.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
-from flare.runtime.blocking import blocking
-from flare.runtime.fiber import NO_DEADLINE, Fiber
+from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.operation import CANCELLED, POLL_IN, POLL_OUT, TIMED_OUT
 from flare.runtime.readiness import poll_descriptor
-from flare.sys.libpq_connection import PgConnection, PgTransaction
+from flare.sys.libpq_connection import PgTransaction
 from flare.sys.libpq_result import PgResult, PgStatus
-from flare.sys.pg_parameters import CStringTable
+from flare.sys.pg_parameters import CStringTable, PgParameters
 
-from .connection_parts import Cancelling, ConnectionFlags
+from .cancel import CANCELLED_END_MS, send_cancel
+from .connection_state import ConnectionOwner, DatabaseConnectionState
+from .copy_content import CopyContent, CopyStep
 from .entry import Entry, create_internal_entry
 from .error import PostgresError, is_stale
-from .notification import NotificationQueue, take_notifications
+from .notification import take_notifications
 from .report import Report
-from .statement_cache import StatementCache, statement_name
+from .statement_cache import statement_name
 
 comptime _CANCEL_GRACE_MS = 50
 """How long an abandoned statement may run at the head before it is cancelled:
 most end by themselves."""
-comptime _CANCELLED_END_MS = 1_000
-"""How long a cancelled statement may take to end."""
+comptime _BLOCKING_CANCELS_MAX = 4
+"""Half of the helper threads."""
+comptime _CANCEL_PAUSE_MS = 20
 comptime _ATTEMPTS_MAX = 4
 comptime _NULLS_MAX = 4
-
-
-comptime ReportFunction = def(
-    Erased, DatabaseConnection, Int, Optional[Entry]
-) thin -> None
-"""Receives the reports of a connection, one of `Report`."""
-
-
-@fieldwise_init
-struct ConnectionOwner(ImplicitlyCopyable):
-    """The pool of a connection, and the fiber that listens."""
-
-    var pool: Erased
-    """The pool."""
-    var report: ReportFunction
-    """Called with it when the pool should act."""
-    var listening: Optional[PointerTo[NotificationQueue]]
-    """The notifications of the fiber that listens, if one owns the connection.
-    """
-
-
-struct DatabaseConnectionState(Movable):
-    """The state of one connection. Only `DatabaseConnection` and the pool use it.
-    """
-
-    var pg: Optional[PgConnection]
-    """The connection, once it is open."""
-    var fiber: Optional[Fiber]
-    """The fiber that drives it."""
-    var owner: ConnectionOwner
-    """The pool."""
-    var flags: ConnectionFlags
-    """Which fibers may use it."""
-    var cancelling: Cancelling
-    """The cancel requests."""
-    var entries: List[Entry]
-    """The statements in flight, in the order of the pipeline."""
-    var statements: StatementCache
-    """The prepared statements."""
-    var caches: Bool
-    """Whether statements stay prepared."""
-    var is_closing: Bool
-    """Whether it ends as soon as its fiber runs."""
-    var head_since_ms: Int
-    """When the statement at the head came there."""
-    var users: Int
-    """How many fibers use this state: its own one, and one that cancels."""
-    var lost_text: String
-    """Why it broke."""
-
-    def __init__(out self, pool: Erased, report: ReportFunction, caches: Bool):
-        """Creates a connection that is not open.
-
-        Args:
-            pool: The argument of `report`.
-            report: Called when the pool should act.
-            caches: Whether statements stay prepared.
-        """
-        self.pg = None
-        self.fiber = None
-        self.owner = ConnectionOwner(pool, report, None)
-        self.flags = ConnectionFlags(False, False, False)
-        self.cancelling = Cancelling(None, False, False, 0)
-        self.entries = List[Entry]()
-        self.statements = StatementCache()
-        self.caches = caches
-        self.is_closing = False
-        self.head_since_ms = 0
-        self.users = 1
-        self.lost_text = String()
 
 
 @fieldwise_init
@@ -114,18 +46,17 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
     """The heap state."""
 
     @staticmethod
-    def create(pool: Erased, report: ReportFunction, caches: Bool) -> Self:
+    def create(owner: ConnectionOwner, caches: Bool) -> Self:
         """Creates a connection that is not open.
 
         Args:
-            pool: The argument of `report`.
-            report: Called when the pool should act.
+            owner: The pool.
             caches: Whether statements stay prepared.
 
         Returns:
             The connection.
         """
-        return Self(heap_create(DatabaseConnectionState(pool, report, caches)))
+        return Self(heap_create(DatabaseConnectionState(owner, caches)))
 
     def is_open(self) -> Bool:
         """Returns whether statements may be sent.
@@ -150,6 +81,17 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             and not s.cancelling.is_wanted
             and not s.cancelling.is_running
         )
+
+    def is_expired(self, now_ms: Int) -> Bool:
+        """Returns whether its lifetime is over.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            True if it should end once it is idle.
+        """
+        return now_ms >= self.state[].times.expires_ms
 
     def is_failed(self) -> Bool:
         """Returns whether the transaction can only be rolled back.
@@ -182,9 +124,13 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             or s.cancelling.is_wanted
             or s.cancelling.is_running
             or len(s.entries) >= depth
+            or self.is_expired(now_ms)
         ):
             return False
-        return len(s.entries) == 0 or now_ms - s.head_since_ms <= slow_after_ms
+        return (
+            len(s.entries) == 0
+            or now_ms - s.times.head_since_ms <= slow_after_ms
+        )
 
     def send(self, entry: Entry):
         """Sends a statement, or fails it.
@@ -193,6 +139,11 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             entry: The statement.
         """
         ref s = self.state[]
+        if s.owner.copying and self.is_open():
+            entry.fail(
+                PostgresError(PostgresError.BAD_PARAMETER, "COPY is not ended")
+            )
+            return
         entry.state[].attempts += 1
         var was_empty = len(s.entries) == 0
         if not self.is_open() or not self._append(entry):
@@ -204,7 +155,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             self._refuse(entry, text)
             return
         if was_empty:
-            s.head_since_ms = self._now_ms()
+            s.times.head_since_ms = self._now_ms()
         s.entries.append(entry)
         var left = s.pg.value().flush()
         if left < 0:
@@ -229,6 +180,8 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         """
         ref s = self.state[]
         s.flags.is_owned = False
+        if s.owner.copying:
+            self.close("COPY was not ended")
         if not self.is_open():
             return
         if (
@@ -238,7 +191,34 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             s.flags.is_returning = True
             self.send(create_internal_entry("ROLLBACK"))
         else:
-            s.owner.report(s.owner.pool, self, Report.HAS_ROOM, None)
+            # Its lifetime counts again.
+            self.wake()
+            s.owner.report(s.owner.pool, Report.HAS_ROOM, None)
+
+    def begin_copy(self, sql: StringSlice, content: CopyContent) -> Bool:
+        """Sends COPY FROM STDIN, for the fiber that owns the connection.
+
+        Args:
+            sql: The statement.
+            content: Its content, of which the connection takes a use.
+
+        Returns:
+            False if it cannot be sent.
+        """
+        ref s = self.state[]
+        if (
+            not self.is_open()
+            or len(s.entries) > 0
+            or not s.pg.value().end_pipeline()
+        ):
+            return False
+        if not s.pg.value().send_unnamed(CStringTable(sql), PgParameters()):
+            self.close(s.pg.value().error_text().strip())
+            return False
+        content.state[].users += 1
+        s.owner.copying = content
+        self.wake()
+        return True
 
     def close(self, why: StringSlice):
         """Ends the connection, as soon as its fiber runs.
@@ -264,7 +244,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         ref s = self.state[]
         var fiber = s.fiber.value()
         var pg = s.pg.value()
-        s.owner.report(s.owner.pool, self, Report.HAS_ROOM, None)
+        s.owner.report(s.owner.pool, Report.HAS_ROOM, None)
         while not s.is_closing and not fiber.is_cancelled():
             var left = pg.flush()
             if left < 0:
@@ -273,10 +253,27 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             # To make room, the library may have received answers too.
             if self._read_results():
                 continue
+            if s.owner.copying:
+                var step = s.owner.copying.value().advance(
+                    pg, has_room=left == 0
+                )
+                if step == CopyStep.FAILED:
+                    s.lost_text = String(pg.error_text().strip())
+                    break
+                if step == CopyStep.ENDED:
+                    s.owner.copying.value().release()
+                    s.owner.copying = None
+                if step != CopyStep.WAITS:
+                    continue
             var limit_ms = self._limit_ms()
+            if limit_ms <= 0 and self.is_idle():
+                s.lost_text = "its lifetime is over"
+                break
             if limit_ms <= 0:
                 if not self._cancel_head():
-                    s.lost_text = "a cancelled statement did not end"
+                    s.lost_text = String(
+                        "a cancelled statement did not end", s.cancelling.error
+                    )
                     break
                 continue
             var events = poll_descriptor(
@@ -299,6 +296,10 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 s.lost_text = String(pg.error_text().strip())
                 break
         s.is_closing = True
+        if s.owner.copying:
+            s.owner.copying.value().fail(s.lost_text)
+            s.owner.copying.value().release()
+            s.owner.copying = None
         self._fail_all()
         if s.owner.listening:
             s.owner.listening.value()[].end()
@@ -336,13 +337,13 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 )
             )
         else:
-            s.owner.report(s.owner.pool, self, Report.RETRY, entry)
+            s.owner.report(s.owner.pool, Report.RETRY, entry)
 
     def _append(self, entry: Entry) -> Bool:
         ref s = self.state[]
         ref e = entry.state[]
         var pg = s.pg.value()
-        if not s.caches or e.flags.is_internal:
+        if not s.caches or e.flags.is_internal or e.flags.avoids_cache:
             e.flags.awaits_prepare = False
             e.flags.is_prepared = False
             e.flags.is_sent = pg.send_unnamed(e.sql, e.parameters)
@@ -440,8 +441,9 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
     def _end_head(self):
         ref s = self.state[]
         var entry = s.entries.pop(0)
-        s.head_since_ms = self._now_ms()
+        s.times.head_since_ms = self._now_ms()
         s.cancelling.is_wanted = False
+        s.cancelling.error = String()
         var transaction = self._transaction()
         if (
             (
@@ -459,7 +461,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 )
             self.close("a statement left a transaction open")
         if self._should_repeat(entry):
-            s.owner.report(s.owner.pool, self, Report.RETRY, entry)
+            s.owner.report(s.owner.pool, Report.RETRY, entry)
         else:
             entry.finish()
         if len(s.entries) == 0 and s.flags.is_returning:
@@ -467,7 +469,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             if transaction != PgTransaction.IDLE:
                 self.close("a transaction could not be rolled back")
         if self.is_open():
-            s.owner.report(s.owner.pool, self, Report.HAS_ROOM, None)
+            s.owner.report(s.owner.pool, Report.HAS_ROOM, None)
 
     def _transaction(self) -> Int:
         # The library reports it after the end of the last statement was taken.
@@ -503,10 +505,12 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
         )
         if s.cancelling.is_wanted or (is_abandoned and s.cancelling.is_running):
             return max(
-                s.cancelling.begun_ms + _CANCELLED_END_MS - self._now_ms(), 0
+                s.cancelling.begun_ms + CANCELLED_END_MS - self._now_ms(), 0
             )
         if not is_abandoned:
-            return NO_DEADLINE
+            if s.times.expires_ms == Int.MAX or not self.is_idle():
+                return NO_DEADLINE
+            return max(s.times.expires_ms - self._now_ms(), 0)
         for i in range(1, len(s.entries)):
             ref flags = s.entries[i].state[].flags
             if not flags.is_repeatable and not flags.is_abandoned:
@@ -514,8 +518,11 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
                 return NO_DEADLINE
         var grace_ms = _CANCEL_GRACE_MS
         if s.entries[0].state[].flags.is_internal:
-            grace_ms = _CANCELLED_END_MS
-        return max(s.head_since_ms + grace_ms - self._now_ms(), 0)
+            grace_ms = CANCELLED_END_MS
+        var due_ms = max(
+            s.times.head_since_ms + grace_ms, s.cancelling.not_before_ms
+        )
+        return max(due_ms - self._now_ms(), 0)
 
     def _cancel_head(self) -> Bool:
         ref s = self.state[]
@@ -525,12 +532,17 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             or s.cancelling.is_running
         ):
             return False
+        if s.owner.blocking_cancels[] >= _BLOCKING_CANCELS_MAX:
+            # Requests that never end must not occupy all helper threads.
+            s.cancelling.not_before_ms = self._now_ms() + _CANCEL_PAUSE_MS
+            return self._now_ms() < s.times.head_since_ms + 2 * CANCELLED_END_MS
         for i in range(1, len(s.entries)):
             s.entries[i].state[].flags.is_exposed = True
         s.cancelling.is_wanted = True
         s.cancelling.is_running = True
         s.cancelling.begun_ms = self._now_ms()
         s.users += 1
+        s.owner.report(s.owner.pool, Report.BEGINS_CANCEL, None)
         var reactor = s.fiber.value().reactor()
         var started = reactor.state[].fibers.start(
             reactor,
@@ -541,6 +553,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             _end_cancel,
         )
         if not started:
+            s.owner.report(s.owner.pool, Report.ENDS_CANCEL, None)
             s.users -= 1
             s.cancelling.is_running = False
             return False
@@ -550,17 +563,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
     def _fail_all(self):
         ref s = self.state[]
         while len(s.entries) > 0:
-            var entry = s.entries.pop(0)
-            ref e = entry.state[]
-            entry.clear_result()
-            if e.error and e.error.value().kind == PostgresError.SERVER:
-                if e.error.value().sqlstate.startswith("57P"):
-                    e.error.value().kind = PostgresError.CONNECTION_LOST
-            if not e.error or e.flags.is_stale:
-                e.error = PostgresError(
-                    PostgresError.CONNECTION_LOST, s.lost_text, sent=True
-                )
-            entry.finish()
+            s.entries.pop(0).lose(s.lost_text)
 
     def _now_ms(self) -> Int:
         return self.state[].fiber.value().reactor().refresh_now_ms()
@@ -570,16 +573,15 @@ def _run_cancel(argument: Erased):
     var connection = DatabaseConnection(
         argument.unsafe_bitcast[DatabaseConnectionState]()
     )
-    var cancel = connection.state[].cancelling.handle.value()
-
-    def run() raises {var cancel} -> Bool:
-        return cancel.run()
-
-    try:
-        _ = blocking(run)
-    except:
-        # The statement ends late, or the connection is closed.
+    ref s = connection.state[]
+    if not s.pg:
         return
+    var pg = s.pg.value()
+    try:
+        send_cancel(pg, s.cancelling.handle.value(), s.owner.blocking_cancels)
+    except e:
+        # The statement ends late, or the connection is closed.
+        s.cancelling.error = String(": no cancel request could be sent: ", e)
 
 
 def _end_cancel(argument: Erased):
@@ -590,5 +592,7 @@ def _end_cancel(argument: Erased):
     s.cancelling.is_running = False
     if connection.is_open():
         connection.wake()
-        s.owner.report(s.owner.pool, connection, Report.HAS_ROOM, None)
+        s.owner.report(s.owner.pool, Report.HAS_ROOM, None)
+    var owner = s.owner
     connection.release()
+    owner.report(owner.pool, Report.ENDS_CANCEL, None)

@@ -1,24 +1,22 @@
 """Provides the database of one worker: queries, commands, transactions."""
 
+from flare.runtime.wait import sleep
+from flare.sql.result import Executed
+from flare.sql.rows import decode_rows, only_row, optional_row
 from flare.sys.libpq import libpq
 
+from .connect_failure import backoff_ms
+from .database_copy import DatabaseCopyScope
 from .error import PostgresError
 from .listen import ListenScope
 from .location import DatabaseLocation
 from .options import DatabaseOptions, bad_options
-from .results import (
-    Executed,
-    all_rows,
-    executed,
-    only_row,
-    optional_row,
-)
 from .parameter import encode_parameters
 from .pool import DatabasePool
 from .statement import run_statement
 from .statistics import DatabaseStatistics
 from .stream import RowStream
-from .transaction import IsolationLevel, TransactionScope
+from .transaction import IsolationLevel, Transaction, TransactionScope
 
 
 struct Database(Movable):
@@ -77,6 +75,14 @@ struct Database(Movable):
         `postgres.closed`.
         """
         self._pool.close()
+        self._pool.release()
+
+    def close(self):
+        """Closes the connections. Fibers that wait for one get
+        `postgres.closed`, and so do later calls. Statements in flight get
+        `postgres.connection_lost`; the server may run them to their end.
+        """
+        self._pool.close()
 
     def query[
         T: Deinitable & Movable, *Ps: AnyType
@@ -107,7 +113,7 @@ struct Database(Movable):
         """
         var encoded = encode_parameters(*parameters)
         var answer = run_statement(self._pool, None, sql, encoded^)
-        return all_rows[T](answer)
+        return decode_rows[T](answer)
 
     def query_one[
         T: Deinitable & Movable, *Ps: AnyType
@@ -176,7 +182,7 @@ struct Database(Movable):
         """
         var encoded = encode_parameters(*parameters)
         var answer = run_statement(self._pool, None, sql, encoded^)
-        return executed(answer)
+        return answer.executed()
 
     def stream[
         T: Deinitable & Movable, *Ps: AnyType
@@ -231,6 +237,81 @@ struct Database(Movable):
             The context manager: `with db.transaction() as tx: …`.
         """
         return TransactionScope(Pointer(to=self._pool), isolation, read_only)
+
+    def run_transaction[
+        T: Deinitable & Movable, //, F: def(Transaction) raises -> T
+    ](
+        self,
+        body: F,
+        *,
+        isolation: IsolationLevel = IsolationLevel.SERIALIZABLE,
+        attempts_max: Int = 3,
+    ) raises -> T:
+        """Runs a closure in a transaction, and once more if the server has ended
+        it for the sake of another one (40001, 40P01).
+
+        Parameters:
+            T: The type of the closure's result.
+            F: The type of the closure.
+
+        Args:
+            body: The closure. It may run several times, and only the last run
+                is committed: it must change nothing but the database.
+            isolation: The isolation level; SERIALIZABLE by default, at which the
+                server ends transactions that meet.
+            attempts_max: How often it runs at most; 3 by default.
+
+        Returns:
+            The closure's result.
+
+        Raises:
+            PostgresError: `postgres.server` of the last attempt, and others as
+                `transaction`.
+
+            The error of the closure.
+        """
+        var attempt = 1
+        while True:
+            try:
+                var result = Optional[T](None)
+                with self.transaction(isolation=isolation) as tx:
+                    result = body(tx)
+                return result.take()
+            except e:
+                var error = PostgresError.of(e)
+                if (
+                    attempt >= attempts_max
+                    or not error
+                    or not error.value().is_serialization_failure()
+                ):
+                    raise e^
+            # Those that have met should not meet again.
+            sleep(backoff_ms(attempt))
+            attempt += 1
+
+    def copy_in[
+        T: AnyType
+    ](self, table: StringSlice) -> DatabaseCopyScope[T, origin_of(self._pool)]:
+        """Stores many rows by COPY, in a `with` block: all of them, or none.
+
+        It owns a connection. Rows are sent in pieces of 64 KiB while they are
+        added, so the memory is that of a few pieces.
+
+        Parameters:
+            T: A struct with a field for each column to be filled, by name.
+                Columns without one get their defaults.
+
+        Args:
+            table: The table, as the database names it, with the schema before a
+                dot: `items`, `shop.items`.
+
+        Returns:
+            The context manager: `with db.copy_in[Item]("items") as copy: …`,
+            where `copy.add(item)` adds a row.
+        """
+        return DatabaseCopyScope[T, origin_of(self._pool)](
+            self.transaction(), table
+        )
 
     def listen(self, *channels: String) -> ListenScope[origin_of(self._pool)]:
         """Receives the notifications of channels, in a `with` block.

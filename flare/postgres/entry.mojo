@@ -5,8 +5,8 @@ has stopped waiting (`is_abandoned`), the connection does, after the answer.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.core.sql_text import begins_with_word
 from flare.runtime.fiber import Fiber
+from flare.sql.text import begins_with_word
 from flare.sys.libpq_result import PgResult
 from flare.sys.pg_parameters import PgParameters, CStringTable
 
@@ -35,6 +35,9 @@ struct EntryFlags(ImplicitlyCopyable):
     """Whether it is executed by a name of the cache."""
     var is_stale: Bool
     """Whether the server no longer has its plan, so that it did not run."""
+    var avoids_cache: Bool
+    """Whether it is sent whole. A statement that cannot be prepared would else
+    find the name of the next attempt, which fails too."""
 
     def __init__(out self, *, is_internal: Bool, is_repeatable: Bool):
         """Creates the flags of a statement that was not sent.
@@ -52,6 +55,7 @@ struct EntryFlags(ImplicitlyCopyable):
         self.awaits_prepare = False
         self.is_prepared = False
         self.is_stale = False
+        self.avoids_cache = False
 
 
 struct EntryState(Movable):
@@ -136,6 +140,23 @@ struct Entry(Equatable, TrivialRegisterPassable):
             self.state[].error = error^
         self.finish()
 
+    def lose(self, text: StringSlice):
+        """Ends the statement, because its connection has ended.
+
+        Args:
+            text: The cause, unless the server has told one.
+        """
+        ref e = self.state[]
+        self.clear_result()
+        if e.error and e.error.value().kind == PostgresError.SERVER:
+            if e.error.value().sqlstate.startswith("57P"):
+                e.error.value().kind = PostgresError.CONNECTION_LOST
+        if not e.error or e.flags.is_stale:
+            e.error = PostgresError(
+                PostgresError.CONNECTION_LOST, text, sent=True
+            )
+        self.finish()
+
     def set_result(self, result: PgResult):
         """Stores the answer, in place of an earlier one.
 
@@ -155,9 +176,11 @@ struct Entry(Equatable, TrivialRegisterPassable):
         """Forgets the outcome, so that the statement may be sent once more."""
         self.clear_result()
         self.state[].error = None
-        self.state[].flags.is_exposed = False
-        self.state[].flags.is_stale = False
-        self.state[].flags.is_sent = False
+        ref flags = self.state[].flags
+        flags.avoids_cache = flags.is_stale
+        flags.is_exposed = False
+        flags.is_stale = False
+        flags.is_sent = False
 
     def destroy(self):
         """Frees the entry and its answer."""

@@ -202,6 +202,30 @@ struct PostgresError(ImplicitlyCopyable, Writable):
         """
         return self.sqlstate == "40001" or self.sqlstate == "40P01"
 
+    def is_transient(self) -> Bool:
+        """Returns whether the same work may succeed later. Whether an earlier
+        attempt had an effect, `sent` tells.
+
+        Returns:
+            True without a connection, after a deadline, and for conflicts with
+            others (class 40, 55P03). True too for a server without resources
+            (class 53), and one that stops or starts (57P01 to 57P05).
+        """
+        if (
+            self.kind == Self.CONNECTION_LOST
+            or self.kind == Self.TIMEOUT
+            or self.kind == Self.ACQUIRE_TIMEOUT
+        ):
+            return True
+        if self.kind == Self.CONNECT and self.sqlstate == "":
+            return True
+        return (
+            self.sqlstate.startswith("40")
+            or self.sqlstate.startswith("53")
+            or self.sqlstate.startswith("57P")
+            or self.sqlstate == "55P03"
+        )
+
     def write_to(self, mut writer: Some[Writer]):
         """Writes the text form.
 
@@ -253,6 +277,10 @@ def is_stale(error: PostgresError, result: PgResult) -> Bool:
     Returns:
         True if the statement did not run, and may be prepared again.
     """
+    # A procedure may raise these codes too, after it has committed. It has a
+    # context.
+    if result.error_field("W") != "":
+        return False
     if error.sqlstate == "26000":
         return True
     # "cached plan must not change result type": its text is translated.

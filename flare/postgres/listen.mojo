@@ -3,11 +3,11 @@
 from std.memory import ArcPointer
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.core.sql_text import has_nul
 from flare.net import NetError
-from flare.runtime.fiber import Fiber
+from flare.runtime.fiber import NO_DEADLINE, Fiber
 from flare.runtime.operation import CANCELLED
-from flare.runtime.wait import sleep, waiting_fiber
+from flare.runtime.wait import deadline_in, sleep, waiting_fiber
+from flare.sql.text import has_nul
 from flare.sys.pg_parameters import PgParameters
 
 from .connection import DatabaseConnection
@@ -86,47 +86,95 @@ struct Notifications(Copyable, Movable):
 
             NetError: `net.cancelled wait`.
         """
+        while True:
+            var found = self._await(NO_DEADLINE)
+            if found:
+                return found.take()
+
+    def next(self, *, timeout_ms: Int) raises -> Optional[Notification]:
+        """Parks until a notification arrives or a time has passed. If the
+        connection is lost, it listens again on another one.
+
+        Args:
+            timeout_ms: The longest wait; 0 takes one that has arrived. If the
+                connection was lost and another one is free, it listens there
+                before it returns; `query_timeout_ms` bounds that.
+
+        Returns:
+            The notification, or the word about a gap; `None` if the time has
+            passed.
+
+        Raises:
+            PostgresError: As the other `next`.
+
+            NetError: `net.cancelled wait`.
+        """
+        var reactor = waiting_fiber("wait").reactor()
+        return self._await(reactor.deadline_after(timeout_ms))
+
+    def _await(self, until_ms: Int) raises -> Optional[Notification]:
         var fiber = waiting_fiber("wait")
         var queue = self._state[].queue
         while True:
             if self._state[].is_ended:
                 raise Error(String(PostgresError(PostgresError.CLOSED)))
             if not self._state[].connection:
-                self._connect_again(fiber)
+                if not self._is_connected_again(fiber, until_ms):
+                    return None
             var found = queue[].take()
             if found:
-                return found.take()
+                return found^
             if queue[].is_lost:
                 self._leave()
                 continue
             queue[].fiber = fiber
-            var result = fiber.wait()
+            var result = fiber.wait(_rest_ms(fiber, until_ms))
             queue[].fiber = None
             if result == CANCELLED:
                 raise Error(NetError.from_errno("wait", CANCELLED))
             if result < 0:
+                if _has_time(fiber):
+                    return queue[].take()
                 raise self._state[].pool.timeout_error(sent=False)
 
-    def _connect_again(self, fiber: Fiber) raises:
+    def _is_connected_again(self, fiber: Fiber, until_ms: Int) raises -> Bool:
         while True:
             try:
-                self._connect(fiber)
+                self._connect(fiber, until_ms)
                 self._state[].queue[].clear()
                 self._state[].queue[].has_gap = True
-                return
+                return True
             except e:
                 self._leave()
                 var error = PostgresError.of(e)
-                if not error or not (
+                if not error:
+                    raise e^
+                if error.value().kind == PostgresError.TIMEOUT:
+                    if _rest_ms(fiber, until_ms) <= 0 and _has_time(fiber):
+                        return False
+                    raise e^
+                if not (
                     error.value().kind == PostgresError.ACQUIRE_TIMEOUT
                     or error.value().kind == PostgresError.CONNECTION_LOST
                 ):
                     raise e^
-            sleep(_PAUSE_MS)
+            try:
+                with deadline_in(_rest_ms(fiber, until_ms)):
+                    sleep(_PAUSE_MS)
+            except e:
+                if fiber.is_cancelled():
+                    raise e^
+                if _has_time(fiber):
+                    return False
+                raise self._state[].pool.timeout_error(sent=False)
 
-    def _connect(self, fiber: Fiber) raises:
+    def _connect(self, fiber: Fiber, until_ms: Int) raises:
         ref s = self._state[]
-        var connection = s.pool.acquire(fiber)
+        var connection: DatabaseConnection
+        # The statements below may take longer: if they were cut off, a program
+        # with short timeouts would close each connection, and listen never.
+        with deadline_in(_rest_ms(fiber, until_ms)):
+            connection = s.pool.acquire(fiber)
         s.pool.state[].users += 1
         s.connection = connection
         s.queue[].is_lost = False
@@ -219,7 +267,7 @@ struct ListenScope[origin: ImmOrigin](Movable):
         )
         self._notifications = notifications.copy()
         try:
-            notifications._connect(waiting_fiber("wait"))
+            notifications._connect(waiting_fiber("wait"), NO_DEADLINE)
         except e:
             notifications._end()
             raise e^
@@ -243,3 +291,13 @@ struct ListenScope[origin: ImmOrigin](Movable):
         """
         self._notifications.value()._end()
         return False
+
+
+def _rest_ms(fiber: Fiber, until_ms: Int) -> Int:
+    if until_ms == NO_DEADLINE:
+        return NO_DEADLINE
+    return until_ms - fiber.reactor().refresh_now_ms()
+
+
+def _has_time(fiber: Fiber) -> Bool:
+    return fiber.state[].deadline_ms > fiber.reactor().refresh_now_ms()

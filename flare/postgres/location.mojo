@@ -1,9 +1,9 @@
 """Reads the URL of a database."""
 
-from flare.core.sql_text import has_nul
 from flare.message.percent import percent_decoded
 from flare.message.query import QueryParameters
 from flare.net import IpAddr
+from flare.sql.text import has_nul
 
 from .options import DatabaseOptions, PostgresTls, bad_options
 

@@ -1,86 +1,65 @@
-"""Writes values as text that have no type in Mojo."""
+"""Defines the decimal numbers of the server, for which Mojo has no type."""
 
-from .big_endian import read_big_endian
-
-comptime _NEGATIVE = 0x4000
-comptime _NAN = -0x4000
-comptime _INFINITY = -0x3000
-comptime _MINUS_INFINITY = -0x1000
-comptime _HEADER_OCTETS = 8
-comptime _DIGITS: StaticString = "0123456789abcdef"
+from .column import Column, FromColumn
+from .numeric_text import numeric_text
+from .parameter import PgParameters, ToParameter, add_text
+from .type_ids import TypeId
 
 
-def numeric_text(octets: Span[UInt8, _]) -> Optional[String]:
-    """Returns the decimal text of a `numeric`, as the server writes it.
-
-    Args:
-        octets: The binary form: the number of digits, the weight of the first
-            one, the sign, the number of decimals, and digits of base 10,000.
-
-    Returns:
-        The text; `None` if the octets are malformed.
+@fieldwise_init
+struct Numeric(Copyable, Equatable, FromColumn, ToParameter, Writable):
+    """A decimal number of any length: `numeric`. Mojo has no such type, so this
+    is its text, with which programs calculate as they like.
     """
-    if len(octets) < _HEADER_OCTETS:
-        return None
-    var count = read_big_endian(octets[0:2])
-    var weight = read_big_endian(octets[2:4])
-    var sign = read_big_endian(octets[4:6])
-    var scale = read_big_endian(octets[6:8])
-    if sign == _NAN:
-        return String("NaN")
-    if sign == _INFINITY:
-        return String("Infinity")
-    if sign == _MINUS_INFINITY:
-        return String("-Infinity")
-    if count < 0 or scale < 0 or len(octets) != _HEADER_OCTETS + 2 * count:
-        return None
-    var text = String("-") if sign == _NEGATIVE else String()
-    if weight < 0:
-        text += "0"
-    for place in range(weight + 1):
-        var group = _group(octets, place, count)
-        text += String(group) if place == 0 else _padded(group)
-    if scale == 0:
-        return text^
-    text += "."
-    var written = 0
-    var place = weight + 1
-    while written < scale:
-        var group = _padded(_group(octets, place, count))
-        var kept = min(4, scale - written)
-        text += group[byte=:kept]
-        written += kept
-        place += 1
-    return text^
 
+    var text: String
+    """As `-12.50`, with all digits of the column's scale; `NaN` and `Infinity`
+    are numbers too."""
 
-def uuid_text(octets: Span[UInt8, _]) -> String:
-    """Returns the text of a `uuid`.
+    @staticmethod
+    def from_column(column: Column) raises -> Self:
+        """Reads a `numeric`.
 
-    Args:
-        octets: 16 octets.
+        Args:
+            column: The value.
 
-    Returns:
-        36 characters, in lower case.
-    """
-    var text = List[UInt8](capacity=36)
-    for i in range(16):
-        if i == 4 or i == 6 or i == 8 or i == 10:
-            text.append(45)
-        text.append(_DIGITS.as_bytes()[Int(octets[i] >> 4)])
-        text.append(_DIGITS.as_bytes()[Int(octets[i] & 15)])
-    return String(unsafe_from_utf8=Span(text))
+        Returns:
+            The number.
 
+        Raises:
+            PostgresError: If the column has another type.
+        """
+        var octets = column.not_null()
+        if column.type_id() == TypeId.NUMERIC:
+            var text = numeric_text(octets)
+            if text:
+                return Self(text.take())
+        raise column.mismatch("Numeric")
 
-def _group(octets: Span[UInt8, _], place: Int, count: Int) -> Int:
-    if not 0 <= place < count:
-        return 0
-    var start = _HEADER_OCTETS + 2 * place
-    return read_big_endian(octets[start : start + 2])
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type `numeric`.
 
+        Returns:
+            The object id.
+        """
+        return TypeId.NUMERIC
 
-def _padded(group: Int) -> String:
-    var text = String(group)
-    while text.byte_length() < 4:
-        text = String("0", text)
-    return text^
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends the number, as text. The server refuses one that is none.
+
+        Args:
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: If the text contains NUL.
+        """
+        add_text(parameters, TypeId.NUMERIC, self.text)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the text.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(self.text)

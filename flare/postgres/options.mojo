@@ -1,6 +1,6 @@
 """Defines how to reach a database, and the bounds of its connections."""
 
-from flare.core.sql_text import has_nul
+from flare.sql.text import has_nul
 
 from .error import PostgresError
 
@@ -42,6 +42,11 @@ struct DatabaseOptions(Copyable, Movable):
     """
     var connect_timeout_ms: Int
     """The longest time to open a connection; 5 s by default."""
+    var max_lifetime_ms: Int
+    """After this time, an unused connection is replaced, as new servers of a
+    proxy should get their share; 30 minutes by default. Each connection has up
+    to a tenth more or less.
+    """
     var pipelining: Bool
     """Whether statements of several fibers share a connection; True by
     default. Turn it off for proxies that cannot."""
@@ -73,6 +78,7 @@ struct DatabaseOptions(Copyable, Movable):
         acquire_timeout_ms: Int = 2_000,
         query_timeout_ms: Int = 5_000,
         connect_timeout_ms: Int = 5_000,
+        max_lifetime_ms: Int = 1_800_000,
         pipelining: Bool = True,
         pipeline_depth: Int = 32,
         slow_after_ms: Int = 100,
@@ -89,6 +95,7 @@ struct DatabaseOptions(Copyable, Movable):
             acquire_timeout_ms: The longest wait for a connection.
             query_timeout_ms: The longest wait for an answer.
             connect_timeout_ms: The longest time to open a connection.
+            max_lifetime_ms: How long a connection is used.
             pipelining: Whether statements share connections.
             pipeline_depth: The most statements in flight on one.
             slow_after_ms: When no other statement joins one.
@@ -102,6 +109,7 @@ struct DatabaseOptions(Copyable, Movable):
         self.acquire_timeout_ms = acquire_timeout_ms
         self.query_timeout_ms = query_timeout_ms
         self.connect_timeout_ms = connect_timeout_ms
+        self.max_lifetime_ms = max_lifetime_ms
         self.pipelining = pipelining
         self.pipeline_depth = pipeline_depth
         self.slow_after_ms = slow_after_ms
@@ -127,6 +135,8 @@ struct DatabaseOptions(Copyable, Movable):
             return String("query_timeout_ms is not in 1 to 2147483647")
         if not 1 <= self.connect_timeout_ms <= _INT_MAX:
             return String("connect_timeout_ms is not in 1 to 2147483647")
+        if not 1 <= self.max_lifetime_ms <= _INT_MAX:
+            return String("max_lifetime_ms is not in 1 to 2147483647")
         if not 1 <= self.slow_after_ms <= _INT_MAX:
             return String("slow_after_ms is not in 1 to 2147483647")
         if has_nul(self.application_name):

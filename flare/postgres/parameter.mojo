@@ -7,11 +7,13 @@ parameter. So a `String` fits a column of type `uuid`, `numeric` or `date` too.
 
 from std.memory import bitcast
 
-from flare.core.sql_text import has_nul
 from flare.json import Value, dumps
+from flare.sql.text import has_nul
+from flare.sql.types import Date, Timestamp
 from flare.sys.pg_parameters import PgParameters
 
 from .big_endian import append_big_endian
+from .column import DAYS_MAX, EPOCH_DAYS, EPOCH_US
 from .error import PostgresError
 from .type_ids import TypeId, array_id_of
 
@@ -273,6 +275,61 @@ __extension Value(ToParameter):
         add_text(parameters, TypeId.UNKNOWN, dumps(self))
 
 
+__extension Timestamp(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type `timestamptz`.
+
+        Returns:
+            The object id.
+        """
+        return TypeId.TIMESTAMPTZ
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends a time.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: If the server has no such time.
+        """
+        if self.unix_us <= Int.MIN + EPOCH_US:
+            raise bad_parameter("the time is too early")
+        var octets = List[UInt8](capacity=8)
+        append_big_endian(octets, self.unix_us - EPOCH_US, 8)
+        add_binary(parameters, TypeId.TIMESTAMPTZ, Span(octets))
+
+
+__extension Date(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type `date`.
+
+        Returns:
+            The object id.
+        """
+        return TypeId.DATE
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends a day.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: If the server has no such day.
+        """
+        var days = self.unix_days - EPOCH_DAYS
+        if not -DAYS_MAX <= days <= DAYS_MAX:
+            raise bad_parameter("the day does not fit date")
+        var octets = List[UInt8](capacity=4)
+        append_big_endian(octets, days, 4)
+        add_binary(parameters, TypeId.DATE, Span(octets))
+
+
 __extension Optional(ToParameter):
     @staticmethod
     def parameter_type() -> Int:
@@ -339,41 +396,107 @@ __extension List(ToParameter):
         comptime if reflect[Self.T].name() == reflect[UInt8].name():
             add_binary(parameters, TypeId.BYTEA, rebind[List[UInt8]](self))
         else:
-            _add_array[Self.T](parameters, self)
+            var array = _ArrayOctets(array_element_of[Self.T](), len(self))
+            for i in range(len(self)):
+                self[i].add_to(array.element)
+                array.take_element()
+            array.add_to(parameters)
 
 
-def _add_array[
-    T: ToParameter
-](mut parameters: PgParameters, values: List[T]) raises:
+__extension Array(ToParameter):
+    @staticmethod
+    def parameter_type() -> Int:
+        """Returns the type of a list of these elements.
+
+        Returns:
+            The object id.
+        """
+        comptime assert conforms_to(
+            Self.T, ToParameter
+        ), "the elements of an array are no parameters"
+        comptime if Self.T.parameter_type() == TypeId.UNKNOWN:
+            return array_id_of(TypeId.TEXT)
+        else:
+            return array_id_of(Self.T.parameter_type())
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        """Appends an array, such as `[1, 2, 3]`.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            PostgresError: As an element does.
+        """
+        comptime assert conforms_to(
+            Self.T, ToParameter
+        ), "the elements of an array are no parameters"
+        var array = _ArrayOctets(array_element_of[Self.T](), len(self))
+        for i in range(len(self)):
+            self[i].add_to(array.element)
+            array.take_element()
+        array.add_to(parameters)
+
+
+def array_element_of[T: ToParameter]() -> Int:
+    """Returns the type of the elements of an array.
+
+    Parameters:
+        T: The type of the elements.
+
+    Returns:
+        The object id.
+    """
     comptime element = (
         T.parameter_type() if T.parameter_type()
         != TypeId.UNKNOWN else TypeId.TEXT
     )
-    comptime id = array_id_of(element)
-    comptime assert id != 0, "arrays of this type are no parameters"
-    var elements = PgParameters()
-    var octets = List[UInt8]()
-    append_big_endian(octets, 1 if len(values) > 0 else 0, 4)
-    var nulls_at = len(octets)
-    append_big_endian(octets, 0, 4)
-    append_big_endian(octets, element, 4)
-    if len(values) > 0:
-        append_big_endian(octets, len(values), 4)
-        append_big_endian(octets, 1, 4)
-    for i in range(len(values)):
-        values[i].add_to(elements)
-        var start = elements.starts[0]
+    comptime assert (
+        array_id_of(element) != 0
+    ), "arrays of this type are no parameters"
+    return element
+
+
+struct _ArrayOctets(Movable):
+    """Writes an array of one dimension in its binary form."""
+
+    var element: PgParameters
+    """The next element, alone."""
+    var type_id: Int
+    """The type of the elements."""
+    var octets: List[UInt8]
+    """The array so far."""
+
+    def __init__(out self, type_id: Int, count: Int):
+        self.element = PgParameters()
+        self.type_id = type_id
+        self.octets = List[UInt8]()
+        append_big_endian(self.octets, 1 if count > 0 else 0, 4)
+        append_big_endian(self.octets, 0, 4)
+        append_big_endian(self.octets, type_id, 4)
+        if count > 0:
+            append_big_endian(self.octets, count, 4)
+            append_big_endian(self.octets, 1, 4)
+
+    def take_element(mut self):
+        var start = self.element.starts[0]
         if start == PgParameters.NULL:
-            octets[nulls_at + 3] = 1
-            append_big_endian(octets, -1, 4)
+            # The array says that it contains one.
+            self.octets[7] = 1
+            append_big_endian(self.octets, -1, 4)
         else:
-            var length = Int(elements.lengths[0])
-            append_big_endian(octets, length, 4)
-            octets.extend(Span(elements.octets)[start : start + length])
-        elements.starts.clear()
-        elements.lengths.clear()
-        elements.octets.clear()
-    add_binary(parameters, id, Span(octets))
+            var length = Int(self.element.lengths[0])
+            append_big_endian(self.octets, length, 4)
+            self.octets.extend(
+                Span(self.element.octets)[start : start + length]
+            )
+        self.element.starts.clear()
+        self.element.lengths.clear()
+        self.element.octets.clear()
+
+    def add_to(self, mut parameters: PgParameters) raises:
+        add_binary(parameters, array_id_of(self.type_id), Span(self.octets))
 
 
 def _add(

@@ -1,7 +1,8 @@
 """Shares the connections of one worker among its fibers.
 
-A statement goes to the connection with the fewest statements in flight. If none
-has room, it waits, first come, first served. A transaction waits with them for
+A statement goes to an idle connection. If none is idle and the pool may grow,
+it waits for one: the statement before it in a pipeline may be slow. Otherwise it goes to the connection with the fewest statements in
+flight. If none has room, it waits. Those that wait are served in their order. A transaction waits with them for
 a connection of its own. When its turn comes, one is reserved, which takes no
 more statements until it is idle.
 """
@@ -9,97 +10,39 @@ more statements until it is idle.
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
 from flare.runtime.current import current_reactor
-from flare.runtime.fiber import NO_DEADLINE, Fiber, FiberFunction
+from flare.runtime.fiber import NO_DEADLINE, Fiber
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import sleep
 from flare.sys.libpq import Libpq
+from flare.sys.process import process_id
 
 from .connect import open_connection
-from .connect_failure import backoff_ms, connect_error_of, is_lasting
-from .connection import (
-    DatabaseConnection,
+from .connect_failure import (
+    backoff_ms,
+    connect_error_of,
+    is_lasting,
+    lifetime_ms,
+)
+from .connection import DatabaseConnection
+from .connection_state import (
+    ConnectionOwner,
     DatabaseConnectionState,
-    ReportFunction,
 )
 from .entry import Entry
 from .error import PostgresError
 from .location import DatabaseLocation
 from .options import DatabaseOptions
-from .pool_parts import ConnectAttempts, ConnectTarget, Grant
+from .pool_parts import (
+    ConnectTarget,
+    DatabasePoolState,
+    Grant,
+    PoolFunctions,
+)
 from .report import Report
 from .statistics import DatabaseStatistics
 
 comptime _CONNECTING_MAX = 4
 """Half of the helper threads: files are read by the others."""
-
-
-@fieldwise_init
-struct PoolFunctions(TrivialRegisterPassable):
-    """Functions that call those of the pool, which call them: the compiler
-    accepts such a circle only through values.
-    """
-
-    var run: FiberFunction
-    """Runs the fiber of a connection."""
-    var end: FiberFunction
-    """Called when that fiber has ended."""
-    var report: ReportFunction
-    """Receives the reports of a connection."""
-
-
-struct DatabasePoolState(Movable):
-    """The state of a pool. Only `DatabasePool` uses it."""
-
-    var functions: PoolFunctions
-    """Functions for fibers and connections."""
-    var target: ConnectTarget
-    """The database."""
-    var attempts: ConnectAttempts
-    """The attempts to connect."""
-    var connections_max: Int
-    """The most connections of this pool."""
-    var connections: List[DatabaseConnection]
-    """Those that are open or being opened."""
-    var entries: List[Entry]
-    """The statements that wait for room, first come first."""
-    var grants: List[PointerTo[Grant]]
-    """The transactions that wait for a connection, first come first."""
-    var turns: Int
-    """How many have waited. The older one of both lists goes first."""
-    var is_closing: Bool
-    """Whether the owner is gone."""
-    var users: Int
-    """The owner, and the fibers of connections."""
-    var counts: DatabaseStatistics
-    """The counters; those of the present state are filled in when asked for.
-    """
-
-    def __init__(
-        out self,
-        library: Libpq,
-        var location: DatabaseLocation,
-        var options: DatabaseOptions,
-        connections_max: Int,
-    ):
-        """Creates a pool without connections.
-
-        Args:
-            library: The library.
-            location: The database.
-            options: The bounds.
-            connections_max: The most connections of this pool.
-        """
-        self.functions = PoolFunctions(_run, _end, _on_report)
-        self.target = ConnectTarget(library, location^, options^)
-        self.attempts = ConnectAttempts()
-        self.connections_max = connections_max
-        self.connections = List[DatabaseConnection]()
-        self.entries = List[Entry]()
-        self.grants = List[PointerTo[Grant]]()
-        self.turns = 0
-        self.is_closing = False
-        self.users = 1
-        self.counts = DatabaseStatistics()
 
 
 @fieldwise_init
@@ -129,7 +72,11 @@ struct DatabasePool(TrivialRegisterPassable):
         """
         return Self(
             heap_create(
-                DatabasePoolState(library, location^, options^, connections_max)
+                DatabasePoolState(
+                    PoolFunctions(_run, _end, _on_report),
+                    ConnectTarget(library, location^, options^),
+                    connections_max,
+                )
             )
         )
 
@@ -140,16 +87,14 @@ struct DatabasePool(TrivialRegisterPassable):
             entry: The statement.
         """
         ref s = self.state[]
-        if s.is_closing:
-            entry.fail(PostgresError(PostgresError.CLOSED))
+        var problem = s.problem()
+        if problem:
+            entry.fail(problem.take())
             return
         if len(s.entries) == 0:
             var connection = self._pick()
             if connection:
-                var is_busy = len(connection.value().state[].entries) > 0
                 connection.value().send(entry)
-                if is_busy:
-                    self._grow()
                 return
         s.turns += 1
         entry.state[].turn = s.turns
@@ -205,8 +150,9 @@ struct DatabasePool(TrivialRegisterPassable):
             NetError: `net.cancelled`.
         """
         ref s = self.state[]
-        if s.is_closing:
-            raise Error(String(PostgresError(PostgresError.CLOSED)))
+        var problem = s.problem()
+        if problem:
+            raise Error(String(problem.take()))
         s.turns += 1
         var grant = heap_create(Grant(fiber, s.turns))
         s.grants.append(grant)
@@ -287,20 +233,27 @@ struct DatabasePool(TrivialRegisterPassable):
             pass
 
     def close(self):
-        """Ends all connections and the queue, for the owner."""
+        """Ends all connections and the queue."""
         ref s = self.state[]
+        if s.is_closing:
+            return
+        var is_forked = s.is_forked()
         s.is_closing = True
+        if is_forked:
+            # The connections and their fibers are those of another process.
+            return
         self._fail_waiting(PostgresError(PostgresError.CLOSED))
         for connection in s.connections:
             if connection.state[].fiber:
+                connection.state[].lost_text = "the database was closed"
                 connection.state[].is_closing = True
                 connection.state[].fiber.value().cancel()
-        self.release()
 
     def release(self):
         """Drops the use of the owner or of a connection."""
         self.state[].users -= 1
         if self.state[].users == 0:
+            heap_destroy(self.state[].blocking_cancels)
             heap_destroy(self.state)
 
     def is_healthy(self) -> Bool:
@@ -308,9 +261,12 @@ struct DatabasePool(TrivialRegisterPassable):
         begins an attempt to connect.
 
         Returns:
-            True if a connection is open, or no attempt has failed.
+            True if a connection is open, or if the last attempt succeeded.
         """
-        if self.state[].attempts.failures == 0 or not self._has_no_open():
+        ref s = self.state[]
+        if not self._has_no_open() or (
+            s.attempts.failures == 0 and s.counts.connects > 0
+        ):
             return True
         # Without traffic, no other fiber would.
         self._grow()
@@ -395,13 +351,21 @@ struct DatabasePool(TrivialRegisterPassable):
                 best = connection
                 fewest = count
                 if count == 0:
-                    break
-        return best
+                    return best
+        return None if self._may_grow() else best
+
+    def _may_grow(self) -> Bool:
+        ref s = self.state[]
+        return s.attempts.failures == 0 and (
+            s.attempts.running > 0 or len(s.connections) < s.connections_max
+        )
 
     def _reserve(self) -> Optional[DatabaseConnection]:
         ref s = self.state[]
+        # Once for all connections: it reads the clock.
+        var now_ms = current_reactor().value().refresh_now_ms()
         for connection in s.connections:
-            if connection.is_idle():
+            if connection.is_idle() and not connection.is_expired(now_ms):
                 self._unreserve()
                 return connection
         var fewest = Int.MAX
@@ -413,6 +377,7 @@ struct DatabasePool(TrivialRegisterPassable):
             if (
                 connection.is_open()
                 and not c.flags.is_owned
+                and not connection.is_expired(now_ms)
                 and len(c.entries) < fewest
             ):
                 fewest = len(c.entries)
@@ -434,13 +399,19 @@ struct DatabasePool(TrivialRegisterPassable):
             or len(s.connections) >= s.connections_max
             or s.attempts.running
             >= (1 if s.attempts.failures > 0 else _CONNECTING_MAX)
-            or s.attempts.running > self._waiting()
+            or len(s.connections) >= max(self._demand(), 1)
         ):
             return
+        s.attempts.process = process_id()
         var reactor = current_reactor().value()
         var connection = DatabaseConnection.create(
-            self.state.unsafe_bitcast[NoneType](),
-            s.functions.report,
+            ConnectionOwner(
+                self.state.unsafe_bitcast[NoneType](),
+                s.functions.report,
+                s.blocking_cancels,
+                None,
+                None,
+            ),
             s.target.options.cache_statements,
         )
         var started = reactor.state[].fibers.start(
@@ -480,6 +451,9 @@ struct DatabasePool(TrivialRegisterPassable):
                     s.target.library, s.target.location, s.target.options
                 )
                 connection.state[].pg = pg
+                connection.state[].times.expires_ms = reactor.deadline_after(
+                    lifetime_ms(s.target.options.max_lifetime_ms)
+                )
                 connection.state[].cancelling.handle = pg.cancel_handle()
                 s.attempts.failures = 0
                 s.attempts.last_error = None
@@ -494,6 +468,8 @@ struct DatabasePool(TrivialRegisterPassable):
                 s.counts.connect_failures += 1
                 if is_lasting(e) and self._has_no_open():
                     self._fail_waiting(connect_error_of(e))
+                # Those that waited for this connection share the others.
+                self.advance()
             if self._waiting() == 0:
                 return False
         return False
@@ -516,6 +492,18 @@ struct DatabasePool(TrivialRegisterPassable):
     def _waiting(self) -> Int:
         return len(self.state[].entries) + len(self.state[].grants)
 
+    def _demand(self) -> Int:
+        # With more connections than this, one would have nothing to do.
+        var demand = self._waiting()
+        for connection in self.state[].connections:
+            ref c = connection.state[]
+            if c.flags.is_owned or c.cancelling.is_running:
+                # No other statement may use it.
+                demand += 1
+            else:
+                demand += len(c.entries)
+        return demand
+
 
 def _run(argument: Erased):
     var connection = DatabaseConnection(
@@ -527,9 +515,8 @@ def _run(argument: Erased):
     var is_open = pool._connect(connection)
     pool.state[].attempts.running -= 1
     if is_open and not pool.state[].is_closing:
-        if pool._waiting() > 0:
-            # Others may connect too, now that it works.
-            pool._grow()
+        # Others may connect too, now that it works.
+        pool._grow()
         connection.serve()
 
 
@@ -558,12 +545,15 @@ def _end(argument: Erased):
 
 def _on_report(
     argument: Erased,
-    connection: DatabaseConnection,
     report: Int,
     entry: Optional[Entry],
 ):
     var pool = DatabasePool(argument.unsafe_bitcast[DatabasePoolState]())
     if report == Report.RETRY:
         pool.submit_again(entry.value())
+    elif report == Report.BEGINS_CANCEL:
+        pool.state[].users += 1
+    elif report == Report.ENDS_CANCEL:
+        pool.release()
     else:
         pool.advance()

@@ -8,3 +8,7 @@ struct Report:
     """Further statements may be sent."""
     comptime RETRY = 1
     """The entry should be sent once more."""
+    comptime BEGINS_CANCEL = 2
+    """A fiber of the connection uses the pool, until `ENDS_CANCEL`."""
+    comptime ENDS_CANCEL = 3
+    """That fiber has ended."""

@@ -1,12 +1,12 @@
 """Runs one statement for the calling fiber."""
 
-from flare.core.sql_text import has_nul
 from flare.net import NetError
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
-from flare.sys.libpq_result import PgResult
+from flare.sql.text import has_nul
 from flare.sys.pg_parameters import PgParameters
 
+from .answer import Answer
 from .connection import DatabaseConnection
 from .entry import (
     Entry,
@@ -16,25 +16,6 @@ from .entry import (
 )
 from .error import PostgresError
 from .pool import DatabasePool
-
-
-struct Answer(Movable):
-    """Owns a result, and frees it."""
-
-    var result: PgResult
-    """The result."""
-
-    def __init__(out self, result: PgResult):
-        """Takes ownership of a result.
-
-        Args:
-            result: The result.
-        """
-        self.result = result
-
-    def __deinit__(deinit self):
-        """Frees the result."""
-        self.result.clear()
 
 
 def run_statement(
@@ -138,7 +119,7 @@ def _problem_of(sql: StringSlice, *, is_shared: Bool) -> StaticString:
     if has_nul(sql):
         return "the statement contains NUL"
     if needs_own_protocol(sql):
-        return "COPY is not supported, and LISTEN by Database.listen"
+        return "use copy_in for COPY, and Database.listen for LISTEN"
     if is_shared and controls_transaction(sql):
         # Other fibers share the connection.
         return "the statement needs a transaction block"

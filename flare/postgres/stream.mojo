@@ -6,11 +6,11 @@ the rest of the result, and the client one batch.
 
 from std.memory import ArcPointer
 
+from flare.sql.rows import decode_rows
 from flare.sys.pg_parameters import PgParameters
 
 from .error import PostgresError
 from .pool import DatabasePool
-from .results import all_rows
 from .transaction import IsolationLevel, Transaction, TransactionScope
 
 comptime _BATCH_ROWS_MAX = 1_000_000
@@ -113,7 +113,7 @@ struct RowCursor[T: Deinitable & Movable](Copyable, Movable):
         if s.is_at_end:
             return List[Self.T]()
         var answer = s.transaction._run_any(s.fetch, PgParameters())
-        var rows = all_rows[Self.T](answer)
+        var rows = decode_rows[Self.T](answer)
         s.is_at_end = len(rows) < s.batch_rows_max
         return rows^
 

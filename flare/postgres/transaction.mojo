@@ -8,21 +8,17 @@ closed.
 from std.memory import ArcPointer
 
 from flare.runtime.wait import waiting_fiber
+from flare.sql.result import Executed
+from flare.sql.rows import decode_rows, only_row, optional_row
 from flare.sys.pg_parameters import PgParameters
 
-from .connection import DatabaseConnection
+from .answer import Answer
+from .copy import CopyScope
 from .entry import controls_transaction, create_internal_entry
 from .error import PostgresError
-from .results import (
-    Executed,
-    all_rows,
-    executed,
-    only_row,
-    optional_row,
-)
 from .parameter import encode_parameters
 from .pool import DatabasePool
-from .statement import Answer, run_statement
+from .transaction_state import TransactionState, run_in_transaction
 
 
 @fieldwise_init
@@ -40,28 +36,6 @@ struct IsolationLevel(Equatable, ImplicitlyCopyable):
 
     var value: UInt8
     """The number of the level."""
-
-
-struct TransactionState(Movable):
-    """The state of a transaction. Only `Transaction` uses it."""
-
-    var pool: DatabasePool
-    """The pool."""
-    var connection: Optional[DatabaseConnection]
-    """The connection; `None` after the end."""
-    var savepoints: Int
-    """How many savepoints were begun."""
-
-    def __init__(out self, pool: DatabasePool, connection: DatabaseConnection):
-        """Creates the state of a transaction that was begun.
-
-        Args:
-            pool: The pool.
-            connection: The connection, which it owns.
-        """
-        self.pool = pool
-        self.connection = connection
-        self.savepoints = 0
 
 
 struct Transaction(ImplicitlyCopyable):
@@ -105,7 +79,7 @@ struct Transaction(ImplicitlyCopyable):
         """
         var encoded = encode_parameters(*parameters)
         var answer = self._run(sql, encoded^)
-        return all_rows[T](answer)
+        return decode_rows[T](answer)
 
     def query_one[
         T: Deinitable & Movable, *Ps: AnyType
@@ -172,7 +146,28 @@ struct Transaction(ImplicitlyCopyable):
             PostgresError: As `query` does.
         """
         var encoded = encode_parameters(*parameters)
-        return executed(self._run(sql, encoded^))
+        return self._run(sql, encoded^).executed()
+
+    def copy_in[T: AnyType](self, table: StringSlice) -> CopyScope[T]:
+        """Stores many rows by COPY, in a `with` block.
+
+        The block owns the transaction: no other statement of it may run until
+        the block has ended. An error that leaves the block ends the connection,
+        and so the transaction.
+
+        Parameters:
+            T: A struct with a field for each column to be filled, by name.
+                Columns without one get their defaults.
+
+        Args:
+            table: The table, as the database names it, with the schema before a
+                dot: `items`, `shop.items`.
+
+        Returns:
+            The context manager: `with tx.copy_in[Item]("items") as copy: …`,
+            where `copy.add(item)` adds a row.
+        """
+        return CopyScope[T](self._state, table)
 
     def savepoint(self) -> SavepointScope:
         """Returns a savepoint for a `with` block: an error that leaves the block
@@ -200,10 +195,7 @@ struct Transaction(ImplicitlyCopyable):
     def _run_any(
         self, sql: StringSlice, var parameters: PgParameters
     ) raises -> Answer:
-        var connection = self._state[].connection
-        if not connection:
-            raise Error(String(PostgresError(PostgresError.CLOSED)))
-        return run_statement(self._state[].pool, connection, sql, parameters^)
+        return run_in_transaction(self._state[], sql, parameters^)
 
     def _end(self):
         # An open transaction is rolled back.
@@ -292,7 +284,7 @@ struct TransactionScope[origin: ImmOrigin](Movable):
             raise Error(String(PostgresError(PostgresError.ROLLED_BACK)))
         try:
             var answer = transaction._run_any("COMMIT", PgParameters())
-            if answer.result.command() != "COMMIT":
+            if answer.command() != "COMMIT":
                 # A statement failed after its deadline.
                 raise Error(String(PostgresError(PostgresError.ROLLED_BACK)))
         except e:
@@ -366,8 +358,14 @@ struct SavepointScope(Movable):
         """Keeps the changes of the block.
 
         Raises:
-            PostgresError: As a command does.
+            PostgresError: `postgres.rolled_back` if a statement of the block had
+                failed. The changes of the block are undone then, and the
+                transaction continues. Others as a command.
         """
+        var connection = self._transaction._state[].connection
+        if connection and connection.value().is_failed():
+            self._undo()
+            raise Error(String(PostgresError(PostgresError.ROLLED_BACK)))
         self._run("RELEASE SAVEPOINT ")
 
     def __exit__[E: Deinitable](mut self, e: E) -> Bool:
@@ -382,15 +380,18 @@ struct SavepointScope(Movable):
         Returns:
             False, so that the error leaves the block.
         """
+        self._undo()
+        return False
+
+    def _undo(self):
         var connection = self._transaction._state[].connection
         if connection:
             # In order before whatever follows, also if the fiber is cancelled.
-            connection.value().send(
-                create_internal_entry(
-                    String("ROLLBACK TO SAVEPOINT ", self._name)
+            # Without its release, the next one would be nested in it.
+            for command in ["ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "]:
+                connection.value().send(
+                    create_internal_entry(String(command, self._name))
                 )
-            )
-        return False
 
     def _run(self, command: StringSlice) raises:
         _ = self._transaction._run_any(

@@ -81,6 +81,10 @@ def array_id_of(element: Int) -> Int:
         return 1185
     if element == TypeId.TEXT:
         return 1009
+    if element == TypeId.NUMERIC:
+        return 1231
+    if element == TypeId.UUID:
+        return 2951
     return 0
 
 
@@ -123,3 +127,26 @@ def is_array_id(id: Int) -> Bool:
         if id == known:
             return True
     return id >= TypeId.FIRST_OF_USERS
+
+
+def is_text_id(id: Int) -> Bool:
+    """Returns whether the binary form of a type may be a text.
+
+    Args:
+        id: The object id.
+
+    Returns:
+        True for texts, for JSON, and for types of users.
+    """
+    return (
+        id == TypeId.TEXT
+        or id == TypeId.VARCHAR
+        or id == TypeId.BPCHAR
+        or id == TypeId.NAME
+        or id == TypeId.JSON
+        or id == TypeId.JSONB
+        or id == TypeId.XML
+        or id == TypeId.CHAR
+        or id == TypeId.UNKNOWN_TEXT
+        or id >= TypeId.FIRST_OF_USERS
+    )

@@ -4,6 +4,7 @@ from flare.sys.clock import unix_ms, unix_seconds
 
 from .backend import Backend, BackendKind, Completions
 from .blocking import blocking
+from .broadcast import Broadcast, Feed, Overflow
 from .buffer_pool import BufferPool
 from .cancel import Cancel
 from .current import current_fiber, current_reactor, set_current_reactor
@@ -35,6 +36,7 @@ from .scheduler import (
     default_worker_count,
 )
 from .start import open_reactor
+from .stop_signals import StopSignals
 from .task import JoinHandle, spawn
 from .timer_task import TIMER_OF_TASK, TimerTask
 from .timer_wheel import TimerEntry, TimerWheel

@@ -146,6 +146,21 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
+    def receive_at_once(
+        self, descriptor: Int32, into: Span[mut=True, UInt8, _]
+    ) -> Int:
+        """Receives octets that have arrived, without waiting.
+
+        Args:
+            descriptor: A connected socket without a receive in flight.
+            into: The destination, not empty.
+
+        Returns:
+            The number of octets; 0 at the end of the peer's stream; EAGAIN if
+            none has arrived, or another negated errno.
+        """
+        ...
+
     def accept_now(self, listener: Int32) -> Int:
         """Accepts a connection that is already waiting; never waits for one.
 

@@ -19,6 +19,10 @@ struct SystemCalls(TrivialRegisterPassable):
         Erased, Int32, Span[UInt8, ImmUntrackedOrigin]
     ) thin -> Int
     """Sends without waiting."""
+    var receive_at_once: def(
+        Erased, Int32, Span[UInt8, MutUntrackedOrigin]
+    ) thin -> Int
+    """Receives without waiting."""
     var accept_now: def(Erased, Int32) thin -> Int
     """Accepts a connection that is already waiting."""
 
@@ -34,7 +38,11 @@ struct SystemCalls(TrivialRegisterPassable):
             Its methods.
         """
         return Self(
-            _open_socket[B], _is_silent[B], _send_at_once[B], _accept_now[B]
+            _open_socket[B],
+            _is_silent[B],
+            _send_at_once[B],
+            _receive_at_once[B],
+            _accept_now[B],
         )
 
 
@@ -109,6 +117,14 @@ def _send_at_once[
     backend: Erased, descriptor: Int32, octets: Span[UInt8, ImmUntrackedOrigin]
 ) -> Int:
     return backend.unsafe_bitcast[B]()[].send_at_once(descriptor, octets)
+
+
+def _receive_at_once[
+    B: Backend
+](
+    backend: Erased, descriptor: Int32, into: Span[UInt8, MutUntrackedOrigin]
+) -> Int:
+    return backend.unsafe_bitcast[B]()[].receive_at_once(descriptor, into)
 
 
 def _accept_now[B: Backend](backend: Erased, listener: Int32) -> Int:

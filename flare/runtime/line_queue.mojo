@@ -130,8 +130,8 @@ def write_line(write: LineFunction, line: StringSlice):
         line: The line without its end.
     """
     var reactor = current_reactor()
-    if reactor and reactor.value().state[].lines:
-        _ = reactor.value().state[].lines.value().put(write, line)
+    if reactor and reactor.value().state[].outlets.lines:
+        _ = reactor.value().state[].outlets.lines.value().put(write, line)
     else:
         write(rebind[StringSlice[ImmUntrackedOrigin]](line))
 

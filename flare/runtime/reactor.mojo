@@ -21,12 +21,12 @@ from .backend import Backend, BackendKind
 from .backend_functions import BackendFunctions
 from .buffer_pool import BufferPool
 from .fiber_queue import FiberQueue
-from .line_ring import LineRing
 from .mailbox import Mailbox
 from .operation import Completion, Operation, OperationState
 from .reactor_config import ReactorConfig
 from .timer_wheel import TimerWheel
 from .turn import run_turn
+from .turn_parts import SlowTurnWatch, ThreadOutlets, TurnTimes
 
 comptime RECEIVE_BUFFER_OCTETS = 4096
 """The size of the buffers for receiving. Most heads fit, and an entry of the
@@ -50,18 +50,6 @@ comptime NO_DEADLINE = Int.MAX
 comptime SLOW_TURN_MS = 100
 """The duration from which a turn counts as slow. All other fibers wait for it.
 """
-
-
-@fieldwise_init
-struct SlowTurnWatch(Movable):
-    """Measures how long fibers keep the loop from waiting."""
-
-    var busy_since_ms: Int
-    """When the reactor last waited."""
-    var owner: Erased
-    """The first argument of the function."""
-    var function: def(Erased, Int) thin -> None
-    """Called with the duration of a slow turn."""
 
 
 @fieldwise_init
@@ -96,8 +84,8 @@ struct ReactorState(Movable):
     """Whether the owner of the loop has work for the end of the turn, which
     therefore does not wait.
     """
-    var wall_seconds: Int
-    """The wall clock as read in this turn."""
+    var times: TurnTimes
+    """The clocks as read in this turn."""
     var buffers: BufferPool
     """The buffers for receiving."""
     var large_buffers: BufferPool
@@ -108,8 +96,8 @@ struct ReactorState(Movable):
     """Work that other threads have posted."""
     var recycler: Recycler
     """The blocks that this thread recycles."""
-    var lines: Optional[LineRing]
-    """Buffers the log lines of this thread, if another thread writes them."""
+    var outlets: ThreadOutlets
+    """The destinations of log lines and counts of this thread."""
     var helpers: Optional[Erased]
     """The threads for `blocking`, once there are some."""
     var name_helpers: Optional[Erased]
@@ -175,7 +163,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                         now_ms, Erased(unsafe_from_address=64), _no_watch
                     ),
                     has_work_after_turn=False,
-                    wall_seconds=backend.wall_seconds(),
+                    times=TurnTimes(now_ms * NS_PER_MS, backend.wall_seconds()),
                     buffers=buffers,
                     large_buffers=BufferPool.create(
                         LARGE_BUFFER_OCTETS, config.large_buffers_max
@@ -183,7 +171,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     fibers=FiberQueue.create(config),
                     mailbox=Mailbox.create(),
                     recycler=Recycler.create(),
-                    lines=None,
+                    outlets=ThreadOutlets(None, None),
                     helpers=None,
                     name_helpers=None,
                     end_helpers=_no_helpers,
@@ -389,6 +377,23 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             ),
         )
 
+    def receive_at_once(
+        self, descriptor: Int32, into: Span[UInt8, MutUntrackedOrigin]
+    ) -> Int:
+        """Receives octets that have arrived, without waiting.
+
+        Args:
+            descriptor: A connected socket without a receive in flight.
+            into: The destination, not empty.
+
+        Returns:
+            The number of octets; 0 at the end of the peer's stream; EAGAIN if
+            none has arrived, or another negated errno.
+        """
+        return self.state[].functions.calls.receive_at_once(
+            self.state[].backend, descriptor, into
+        )
+
     def accept_now(self, listener: Int32) -> Int:
         """Accepts a connection that is already waiting; never waits for one.
 
@@ -502,13 +507,31 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         return self.state[].now_ms
 
     @always_inline
+    def now_ns(self) -> Int:
+        """Returns when the present completions began to be dispatched.
+
+        Returns:
+            Nanoseconds of a clock that never goes back.
+        """
+        return self.state[].times.now_ns
+
+    @always_inline
+    def clock_ns(self) -> Int:
+        """Returns the present time. The times of the turn stay as they are.
+
+        Returns:
+            Nanoseconds of the same clock.
+        """
+        return self.state[].functions.now_ns(self.state[].backend)
+
+    @always_inline
     def wall_seconds(self) -> Int:
         """Returns the wall clock, as read in the present turn.
 
         Returns:
             Seconds since 1970-01-01 00:00:00 UTC.
         """
-        return self.state[].wall_seconds
+        return self.state[].times.wall_seconds
 
     @always_inline
     def timers(self) -> TimerWheel:

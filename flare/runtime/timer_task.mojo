@@ -16,3 +16,14 @@ struct TimerTask(TrivialRegisterPassable):
     """The argument of the function."""
     var fire: def(Erased) thin -> None
     """Called in the reactor's turn, never on a fiber."""
+
+    @no_inline
+    def __init__(out self):
+        """Creates the task of a timer that is not armed. Its owner sets another
+        before it arms the timer."""
+        self.owner = Erased(unsafe_from_address=64)
+        self.fire = _nothing
+
+
+def _nothing(owner: Erased):
+    pass

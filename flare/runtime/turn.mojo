@@ -39,15 +39,17 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
             break
         # Operations for the kernel alone do not wait for these rounds.
         backend.flush()
-        _dispatch(reactor, backend, backend.now_ns())
+        reactor.state[].times.now_ns = backend.now_ns()
+        _dispatch(reactor, backend, reactor.state[].times.now_ns)
     var limit_ms = _wait_limit_ms(reactor, wait_ms)
     backend.collect(limit_ms, _completions(reactor))
     var now_ns = backend.now_ns()
     reactor.state[].now_ms = now_ns // NS_PER_MS
+    reactor.state[].times.now_ns = now_ns
     if limit_ms == 0:
         _end_work(reactor, reactor.state[].now_ms)
     reactor.state[].slow_turns.busy_since_ms = reactor.state[].now_ms
-    reactor.state[].wall_seconds = backend.wall_seconds()
+    reactor.state[].times.wall_seconds = backend.wall_seconds()
     _dispatch(reactor, backend, now_ns)
     _fire_timers(reactor, now_ns)
     if reactor.state[].mailbox.has_mail():

@@ -4,9 +4,11 @@
 from std.memory import bitcast
 
 from flare.json import Value
+from flare.sql.types import Date, Timestamp, number_name
 from flare.sys.libsqlite_statement import SqliteType
 
 from .error import SqliteError
+from .time_text import read_date, read_time
 from .values import Cell, ResultRows
 
 comptime _TYPES: List[StaticString] = [
@@ -198,10 +200,10 @@ __extension SIMD(FromColumn):
                     var value = Self(integer)
                     if Int64(Float64(value[0])) == integer:
                         return value
-            raise column.mismatch(_number_name[Self.dtype]())
+            raise column.mismatch(number_name[Self.dtype]())
         else:
             if type != SqliteType.INTEGER:
-                raise column.mismatch(_number_name[Self.dtype]())
+                raise column.mismatch(number_name[Self.dtype]())
             var number = column.integer()
             var value = Self(number)
             comptime if Self.dtype.is_unsigned():
@@ -272,6 +274,51 @@ __extension Value(FromColumn):
         return Self(column.octets())
 
 
+__extension Timestamp(FromColumn):
+    @staticmethod
+    def from_column(column: Column) raises -> Self:
+        """Decodes a `TEXT` that is a time in UTC. `T` may stand for the blank,
+        and `Z` at the end.
+
+        Args:
+            column: The value.
+
+        Returns:
+            The time.
+
+        Raises:
+            SqliteError: If the value has another type or form.
+        """
+        if column.type() != SqliteType.TEXT:
+            raise column.mismatch("Timestamp")
+        var unix_us = read_time(column.octets())
+        if not unix_us:
+            raise column.problem("is no time as 2001-02-03 04:05:06")
+        return Self(unix_us.value())
+
+
+__extension Date(FromColumn):
+    @staticmethod
+    def from_column(column: Column) raises -> Self:
+        """Decodes a `TEXT` that is a day.
+
+        Args:
+            column: The value.
+
+        Returns:
+            The day.
+
+        Raises:
+            SqliteError: If the value has another type or form.
+        """
+        if column.type() != SqliteType.TEXT:
+            raise column.mismatch("Date")
+        var unix_days = read_date(column.octets())
+        if not unix_days:
+            raise column.problem("is no date as 2001-02-03")
+        return Self(unix_days.value())
+
+
 __extension Optional(FromColumn):
     @staticmethod
     def from_column(column: Column) raises -> Self:
@@ -321,20 +368,3 @@ def _type_name(type: Int) -> StaticString:
         if type == i:
             return comptime (_TYPES[i])
     return ""
-
-
-def _number_name[dtype: DType]() -> StaticString:
-    comptime if dtype == DType.int:
-        return "Int"
-    elif dtype == DType.int64:
-        return "Int64"
-    elif dtype == DType.int32:
-        return "Int32"
-    elif dtype == DType.int16:
-        return "Int16"
-    elif dtype == DType.float64:
-        return "Float64"
-    elif dtype == DType.float32:
-        return "Float32"
-    else:
-        return "a number of this width"

@@ -249,7 +249,11 @@ struct LaneConnection(TrivialRegisterPassable):
             busy_timeout_ms=target.options.busy_timeout_ms,
         )
         if not opened[2]:
-            return SqliteError.from_code(SqliteError.OPEN, opened[0], opened[1])
+            return SqliteError.from_code(
+                SqliteError.OPEN,
+                opened[0],
+                String(opened[1], ": ", target.path),
+            )
         var raw = opened[2].value()
         self.state[].raw = raw
         var error = self._configure(raw)

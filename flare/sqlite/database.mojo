@@ -1,19 +1,14 @@
 """Provides the database of one worker: queries, commands, transactions."""
 
-from flare.core.sql_text import has_nul
+from flare.sql.result import Executed
+from flare.sql.rows import decode_rows, only_row, optional_row
+from flare.sql.text import has_nul
 from flare.sys.libsqlite import sqlite
 
 from .core import DatabaseCore
 from .error import SqliteError
 from .options import DatabaseOptions, bad_options
 from .parameter import encode_parameters
-from .results import (
-    Executed,
-    all_rows,
-    executed,
-    only_row,
-    optional_row,
-)
 from .statement import TransactionPlace, run_statement
 from .statistics import DatabaseStatistics
 from .target import Target
@@ -102,7 +97,7 @@ struct Database(Movable):
         """
         var encoded = encode_parameters(*parameters)
         var answer = run_statement(self._core, _NO_TRANSACTION, sql, encoded^)
-        return all_rows[T](answer)
+        return decode_rows[T](answer)
 
     def query_one[
         T: Deinitable & Movable, *Ps: AnyType
@@ -171,7 +166,7 @@ struct Database(Movable):
         """
         var encoded = encode_parameters(*parameters)
         var answer = run_statement(self._core, _NO_TRANSACTION, sql, encoded^)
-        return executed(answer)
+        return answer.executed()
 
     def transaction(
         self, *, read_only: Bool = False

@@ -1,10 +1,12 @@
 """Encodes the parameters of statements as values of SQLite."""
 
-from flare.core.sql_text import has_nul
 from flare.json import Value, dumps
+from flare.sql.text import has_nul
+from flare.sql.types import Date, Timestamp
 from flare.sys.libsqlite_statement import SqliteType
 
 from .error import SqliteError
+from .time_text import date_text, time_text
 from .values import ValueBlock
 
 comptime PARAMETERS_MAX = 32_766
@@ -163,6 +165,34 @@ __extension Value(ToParameter):
         add_text(parameters, dumps(self))
 
 
+__extension Timestamp(ToParameter):
+    def add_to(self, mut parameters: ValueBlock) raises:
+        """Appends a time, as `TEXT`.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            SqliteError: If the year is not 0 to 9999.
+        """
+        _add_time(parameters, time_text(self.unix_us))
+
+
+__extension Date(ToParameter):
+    def add_to(self, mut parameters: ValueBlock) raises:
+        """Appends a day, as `TEXT`.
+
+        Args:
+            self: The value.
+            parameters: The parameters of a statement.
+
+        Raises:
+            SqliteError: If the year is not 0 to 9999.
+        """
+        _add_time(parameters, date_text(self.unix_days))
+
+
 __extension Optional(ToParameter):
     def add_to(self, mut parameters: ValueBlock) raises:
         """Appends the value, or NULL.
@@ -198,6 +228,12 @@ __extension List(ToParameter):
             reflect[Self.T].name() == reflect[UInt8].name()
         ), "of lists, only those of UInt8 are parameters"
         add_blob(parameters, rebind[List[UInt8]](self))
+
+
+def _add_time(mut parameters: ValueBlock, text: Optional[String]) raises:
+    if not text:
+        raise bad_parameter("the year is not in 0 to 9999")
+    _add(parameters, SqliteType.TEXT, text.value().as_bytes())
 
 
 def _add(mut parameters: ValueBlock, type: Int, octets: Span[UInt8, _]) raises:

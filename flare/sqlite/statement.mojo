@@ -1,18 +1,18 @@
 """Runs one statement for the calling fiber."""
 
-from flare.core import PointerTo, heap_destroy
-from flare.core.sql_text import has_nul
 from flare.net import NetError
 from flare.runtime.deadline import begin_exemption, end_exemption
 from flare.runtime.fiber import NO_DEADLINE, Fiber
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
+from flare.sql.text import has_nul
 
+from .answer import SqliteAnswer
 from .core import DatabaseCore
 from .work_item import WorkItem, WorkPhase, create_item
 from .error import SqliteError
 from .statement_kind import StatementKind, kind_of
-from .values import ResultBlock, ResultRows, ValueBlock
+from .values import ValueBlock
 
 comptime STOP_MS_MAX = 1_000
 """How long a fiber waits for the end of a statement that it has stopped. So it
@@ -27,33 +27,6 @@ struct TransactionPlace(ImplicitlyCopyable):
     """The index of the reader; -1 for the writer."""
     var ticket: Int
     """The number of the transaction; 0 for a statement outside of one."""
-
-
-struct SqliteAnswer(Movable):
-    """Owns a result, and frees it."""
-
-    var block: PointerTo[ResultBlock]
-    """The result."""
-
-    def __init__(out self, block: PointerTo[ResultBlock]):
-        """Takes ownership of a result.
-
-        Args:
-            block: The result.
-        """
-        self.block = block
-
-    def __deinit__(deinit self):
-        """Frees the result."""
-        heap_destroy(self.block)
-
-    def rows(self) -> ResultRows:
-        """Returns the rows.
-
-        Returns:
-            A handle, valid while the answer lives.
-        """
-        return ResultRows(self.block)
 
 
 def run_statement(

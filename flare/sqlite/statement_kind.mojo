@@ -4,7 +4,7 @@ It is only a first guess, as SQLite knows better after it has compiled the
 statement. A reader passes a statement that writes to the writer.
 """
 
-from flare.core.sql_text import begins_with_word
+from flare.sql.text import begins_with_word
 
 
 struct StatementKind:

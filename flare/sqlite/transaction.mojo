@@ -7,20 +7,15 @@ serves the statements of the transaction alone meanwhile.
 from std.memory import ArcPointer
 
 from flare.runtime.wait import waiting_fiber
+from flare.sql.result import Executed
+from flare.sql.rows import decode_rows, only_row, optional_row
 
+from .answer import SqliteAnswer
 from .core import DatabaseCore
 from .work_item import create_item
 from .error import SqliteError
 from .parameter import encode_parameters
-from .results import (
-    Executed,
-    all_rows,
-    executed,
-    only_row,
-    optional_row,
-)
 from .statement import (
-    SqliteAnswer,
     TransactionPlace,
     await_item,
     run_statement,
@@ -96,7 +91,7 @@ struct Transaction(ImplicitlyCopyable):
         """
         var encoded = encode_parameters(*parameters)
         var answer = self._run(sql, encoded^)
-        return all_rows[T](answer)
+        return decode_rows[T](answer)
 
     def query_one[
         T: Deinitable & Movable, *Ps: AnyType
@@ -163,7 +158,7 @@ struct Transaction(ImplicitlyCopyable):
             SqliteError: As `query` does.
         """
         var encoded = encode_parameters(*parameters)
-        return executed(self._run(sql, encoded^))
+        return self._run(sql, encoded^).executed()
 
     def savepoint(self) -> SavepointBlock:
         """Returns a savepoint for a `with` block: an error that leaves the

@@ -122,6 +122,18 @@ def open_beneath(folder: Int32, path: Span[UInt8, _]) -> Int:
             return result
 
 
+def open_to_read(path: Span[UInt8, _]) -> Int:
+    """Opens a file or folder to read it (open(2)).
+
+    Args:
+        path: The path, with a NUL at its end; symbolic links are followed.
+
+    Returns:
+        The descriptor, or the negated errno.
+    """
+    return _open_at(Int32(_AT_FDCWD), path, _TO_READ)
+
+
 def open_folder_in(folder: Int32, name: Span[UInt8, _]) -> Int:
     """Opens a folder within a folder as the start of paths; follows no link.
 

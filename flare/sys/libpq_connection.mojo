@@ -9,6 +9,7 @@ from std.ffi import c_int
 from flare.core import Erased, OctetPointer, PointerTo
 
 from .dynamic_library import OptionalErased
+from .libpq_cancel import PgCancel
 from .libpq_functions import (
     Addresses,
     ConnectionAction,
@@ -22,8 +23,6 @@ from .libpq_functions import (
 )
 from .libpq_result import PgResult
 from .pg_parameters import CStringTable, PgParameters
-
-comptime _CANCEL_TEXT_OCTETS = 256
 
 
 struct PgPolling:
@@ -293,6 +292,50 @@ struct PgConnection(Equatable, TrivialRegisterPassable):
             )
         return self._call["PQpipelineSync"]() == 1
 
+    def end_pipeline(self) -> Bool:
+        """Leaves the pipeline mode, for COPY. `begin_pipeline` returns to it.
+
+        Returns:
+            False unless all results were taken.
+        """
+        return self._call["PQexitPipelineMode"]() == 1
+
+    def put_copy_data(self, octets: Span[UInt8, _]) -> Int:
+        """Sends content of COPY.
+
+        Args:
+            octets: The content, at most 1 GiB.
+
+        Returns:
+            1 if it was taken, 0 if the socket has no room, -1 for an error.
+        """
+        return Int(
+            self.library[].functions.function[
+                "PQputCopyData",
+                def(Erased, OctetPointer, c_int) thin abi("C") -> c_int,
+            ]()(
+                self.connection,
+                octets.unsafe_ptr()
+                .unsafe_mut_cast[True]()
+                .unsafe_origin_cast[MutUntrackedOrigin](),
+                c_int(len(octets)),
+            )
+        )
+
+    def put_copy_end(self) -> Int:
+        """Ends the content of COPY.
+
+        Returns:
+            1 if the end was taken, 0 if the socket has no room, -1 for an
+            error.
+        """
+        return Int(
+            self.library[].functions.function[
+                "PQputCopyEnd",
+                def(Erased, OptionalErased) thin abi("C") -> c_int,
+            ]()(self.connection, None)
+        )
+
     def cancel_handle(self) -> Optional[PgCancel]:
         """Returns a handle that cancels the running statement.
 
@@ -341,40 +384,4 @@ struct PgConnection(Equatable, TrivialRegisterPassable):
             self.library[].functions.function[name, ConnectionFunction]()(
                 self.connection
             )
-        )
-
-
-@fieldwise_init
-struct PgCancel(TrivialRegisterPassable):
-    """A handle that cancels the running statement of a connection."""
-
-    var library: PointerTo[LibpqState]
-    """The library."""
-    var cancel: Erased
-    """The `PGcancel`."""
-
-    def run(self) -> Bool:
-        """Asks the server to cancel the statement that is running.
-
-        It opens a connection and waits until the server has closed it, so it
-        blocks. It may run on any thread.
-
-        Returns:
-            Whether the server has read the request.
-        """
-        var text = List[UInt8](length=_CANCEL_TEXT_OCTETS, fill=0)
-        var done = self.library[].functions.function[
-            "PQcancel", def(Erased, OctetPointer, c_int) thin abi("C") -> c_int
-        ]()(
-            self.cancel,
-            text.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](),
-            c_int(_CANCEL_TEXT_OCTETS),
-        )
-        _ = text^
-        return done == 1
-
-    def free(self):
-        """Frees the handle."""
-        self.library[].functions.function["PQfreeCancel", ConnectionAction]()(
-            self.cancel
         )

@@ -23,6 +23,7 @@ comptime _FUNCTIONS: List[StaticString] = [
     "PQconsumeInput",
     "PQenterPipelineMode",
     "PQerrorMessage",
+    "PQexitPipelineMode",
     "PQfinish",
     "PQflush",
     "PQfname",
@@ -41,6 +42,8 @@ comptime _FUNCTIONS: List[StaticString] = [
     "PQnotifies",
     "PQntuples",
     "PQpipelineSync",
+    "PQputCopyData",
+    "PQputCopyEnd",
     "PQresultErrorField",
     "PQresultErrorMessage",
     "PQresultStatus",
@@ -55,6 +58,13 @@ comptime _FUNCTIONS: List[StaticString] = [
     "PQtransactionStatus",
 ]
 comptime _SYNC_FUNCTIONS: List[StaticString] = ["PQsendPipelineSync"]
+comptime _CANCEL_FUNCTIONS: List[StaticString] = [
+    "PQcancelCreate",
+    "PQcancelFinish",
+    "PQcancelPoll",
+    "PQcancelSocket",
+    "PQcancelStart",
+]
 comptime ConnectionFunction = def(Erased) thin abi("C") -> c_int
 """Takes a connection or a result, and returns a number."""
 comptime ConnectionAction = def(Erased) thin abi("C") -> None
@@ -76,6 +86,8 @@ struct LibpqState(Movable):
     """The function of version 17 that ends a part of a pipeline without
     sending it at once.
     """
+    var cancel: LibraryFunctions[_CANCEL_FUNCTIONS]
+    """The functions of version 17 that cancel without blocking."""
     var version: Int
     """The version, as 150018 for 15.18; 0 if the library is missing."""
 
@@ -87,6 +99,7 @@ struct LibpqState(Movable):
         """
         self.functions = LibraryFunctions[_FUNCTIONS](name)
         self.sync = LibraryFunctions[_SYNC_FUNCTIONS](name)
+        self.cancel = LibraryFunctions[_CANCEL_FUNCTIONS](name)
         self.version = 0
         if not self.functions.is_loaded:
             return

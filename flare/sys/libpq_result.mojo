@@ -25,6 +25,8 @@ struct PgStatus:
     """A command ended that returns no rows."""
     comptime ROWS = 2
     """The rows of a statement."""
+    comptime COPY_IN = 4
+    """The server waits for the content of COPY."""
     comptime FAILED = 7
     """An error."""
     comptime SYNC = 10

@@ -95,6 +95,20 @@ def map_shared_anonymous(octets: Int) -> Int:
     return _map(octets, 0x21, -1, 0)
 
 
+def map_shared_sparse(octets: Int) -> Int:
+    """Maps zeroed memory that this process shares with those it forks, without
+    reserving it: only pages that are written take memory.
+
+    Args:
+        octets: The length.
+
+    Returns:
+        The address, or the negated errno.
+    """
+    # MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE
+    return _map(octets, 0x4021, -1, 0)
+
+
 def map_stack(octets: Int, guard_octets: Int) -> Int:
     """Maps a stack whose lowest part ends the process when it is touched.
 

@@ -14,14 +14,12 @@ from .config import TlsConfig
 from .context import TlsContext
 from .error import TlsError
 from .machine import TlsMachine, TlsStep
+from .outer_tls import OuterTls
 from .session import TlsSession
+from .stream_receiving import SMALL_READ_OCTETS, receive_more
 from .stream_sending import TlsSending
 from .stream_state import TlsStreamState
 
-# A read that waits lends the kernel little memory. A read that follows a full
-# one lends enough for a whole record.
-comptime _SMALL_READ_OCTETS = 4 * 1024
-comptime _LARGE_READ_OCTETS = 17 * 1024
 comptime _CLOSE_TIMEOUT_MS = 1_000
 # Enough for octets that have already arrived.
 comptime _ARRIVAL_TIMEOUT_MS = 1
@@ -120,6 +118,22 @@ struct TlsStream(Movable, Reader, Writer):
         stream.handshake()
         return stream^
 
+    def begin_inside(self, var machine: TlsMachine):
+        """Begins another TLS connection inside of this one, as through a proxy
+        that speaks TLS. From now on, reading, writing and `handshake` mean the
+        inner connection, and its peer is the one that is described.
+
+        Args:
+            machine: The client or server end of the inner connection. The
+                handshake of the outer one is complete, and all of its octets
+                are read and written.
+        """
+        var received = Buffer()
+        swap(received, self._state[].received)
+        var inner = machine^
+        swap(inner, self._state[].machine)
+        self._state[].outer = OuterTls(inner^, received^)
+
     def handshake(self) raises:
         """Completes the handshake. Afterwards the call has no effect.
 
@@ -142,8 +156,8 @@ struct TlsStream(Movable, Reader, Writer):
         except e:
             failure = e^
         self._state[].is_shaking_hands = False
-        if self._state[].handshake_waiter:
-            self._state[].handshake_waiter.value().wake()
+        if self._state[].waiters.handshake:
+            self._state[].waiters.handshake.value().wake()
         if failure:
             # Half a handshake is no connection: the peer need not wait.
             if self._state[].machine.failure():
@@ -270,6 +284,9 @@ struct TlsStream(Movable, Reader, Writer):
             return
         self._state[].machine.close()
         self._say_goodbye()
+        if self._state[].outer:
+            self._state[].outer.unsafe_value().machine.close()
+            self._say_goodbye()
         if not self._state[].machine.has_ended():
             # The tickets of a server, for one: few clients read them all.
             self._state[].tcp.set_read_timeout_ms(_ARRIVAL_TIMEOUT_MS)
@@ -333,9 +350,12 @@ struct TlsStream(Movable, Reader, Writer):
             True even for a part of a record. Octets that are still in the
             kernel do not count.
         """
-        return (
-            len(self._state[].received) > 0
-            or self._state[].machine.has_unread()
+        ref s = self._state[]
+        if len(s.received) > 0 or s.machine.has_unread():
+            return True
+        return Bool(s.outer) and (
+            len(s.outer.unsafe_value().received) > 0
+            or s.outer.unsafe_value().machine.has_unread()
         )
 
     def is_open(self) -> Bool:
@@ -455,12 +475,12 @@ struct TlsStream(Movable, Reader, Writer):
         # A stream that was accepted may be given to a reader and to a writer:
         # the one that comes first shakes hands for both.
         while self._state[].is_shaking_hands:
-            if self._state[].handshake_waiter:
+            if self._state[].waiters.handshake:
                 raise NetError.from_errno("handshake", EBUSY)
             var fiber = waiting_fiber("handshake")
-            self._state[].handshake_waiter = fiber
+            self._state[].waiters.handshake = fiber
             var result = fiber.wait()
-            self._state[].handshake_waiter = None
+            self._state[].waiters.handshake = None
             if result < 0:
                 raise NetError.from_errno("handshake", result)
 
@@ -480,7 +500,7 @@ struct TlsStream(Movable, Reader, Writer):
             if step.kind == TlsStep.HAS_OCTETS:
                 self._sending().flush_or_break()
             else:
-                self._receive()
+                receive_more(self._state)
 
     def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         while True:
@@ -501,7 +521,7 @@ struct TlsStream(Movable, Reader, Writer):
                 self._sending().flush_or_break()
             if step.kind == TlsStep.DATA:
                 return step.count
-            self._receive()
+            receive_more(self._state)
 
     def _write(self, octets: Span[UInt8, _]) raises -> Int:
         while True:
@@ -510,20 +530,6 @@ struct TlsStream(Movable, Reader, Writer):
             self._sending().flush_or_break()
             if taken > 0 or len(octets) == 0:
                 return taken
-
-    def _receive(self) raises:
-        var room = _SMALL_READ_OCTETS
-        if self._state[].last_read_was_full:
-            room = _LARGE_READ_OCTETS
-        var target = self._state[].received.reserve(room)
-        var count = self._state[].tcp.read(target, room)
-        self._state[].received.advance(count)
-        self._state[].last_read_was_full = count == room
-        if count == 0:
-            try:
-                self._state[].machine.receive_end()
-            except e:
-                raise Error(String(e))
 
     def _consume(self, count: Int):
         self._state[].received.consume(count)
@@ -555,7 +561,7 @@ struct TlsStream(Movable, Reader, Writer):
     def _drop_received(self) raises:
         # Closing with unread octets would reset the connection, and the peer
         # could lose octets that it has not received yet.
-        var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
+        var octets = List[UInt8](length=SMALL_READ_OCTETS, fill=0)
         for _ in range(_DRAINED_READS_MAX):
             if self._state[].tcp.read(Span(octets)) == 0:
                 return
@@ -564,7 +570,7 @@ struct TlsStream(Movable, Reader, Writer):
         self._sending().flush_at_once(descriptor)
         if self._state[].is_reading or self._state[].machine.has_ended():
             return
-        var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
+        var octets = List[UInt8](length=SMALL_READ_OCTETS, fill=0)
         for _ in range(_DRAINED_READS_MAX):
             if receive_octets(descriptor, Span(octets), MSG_DONTWAIT) <= 0:
                 return

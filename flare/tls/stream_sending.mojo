@@ -11,6 +11,7 @@ from flare.sys.socket import send_octets
 from flare.sys.socket_constants import MSG_DONTWAIT
 
 from .error import TlsError
+from .outer_tls import encrypt_outer
 from .stream_state import TlsStreamState
 
 
@@ -28,7 +29,12 @@ struct TlsSending(TrivialRegisterPassable):
             True if there are some.
         """
         ref s = self.state[]
-        return len(s.sending) > 0 or s.machine.pending() > 0
+        if len(s.sending) > 0 or s.machine.pending() > 0:
+            return True
+        return Bool(s.outer) and (
+            len(s.outer.unsafe_value().unsent) > 0
+            or s.outer.unsafe_value().machine.pending() > 0
+        )
 
     def await_turn(self) raises:
         """Waits while another fiber sends.
@@ -39,9 +45,9 @@ struct TlsSending(TrivialRegisterPassable):
         """
         while self.state[].is_flushing:
             var fiber = waiting_fiber("write")
-            self.state[].flush_waiter = fiber
+            self.state[].waiters.flush = fiber
             var result = fiber.wait()
-            self.state[].flush_waiter = None
+            self.state[].waiters.flush = None
             if result < 0:
                 raise NetError.from_errno("write", result)
         if self.state[].is_broken:
@@ -73,15 +79,15 @@ struct TlsSending(TrivialRegisterPassable):
         self.state[].is_flushing = True
         var failure = Optional[Error](None)
         while self.has_unsent() and not failure:
-            self._fill()
             try:
+                self._fill()
                 var count = self.state[].tcp.write(self.state[].sending.span())
                 self.state[].sending.consume(count)
             except e:
                 failure = e^
         self.state[].is_flushing = False
-        if self.state[].flush_waiter:
-            self.state[].flush_waiter.value().wake()
+        if self.state[].waiters.flush:
+            self.state[].waiters.flush.value().wake()
         if failure:
             raise failure.take()
         self._release_memory()
@@ -95,7 +101,11 @@ struct TlsSending(TrivialRegisterPassable):
         if self.state[].is_flushing or self.state[].is_broken:
             return
         while self.has_unsent():
-            self._fill()
+            try:
+                self._fill()
+            except:
+                self.state[].is_broken = True
+                return
             var count = send_octets(
                 descriptor, self.state[].sending.span(), MSG_DONTWAIT
             )
@@ -105,16 +115,28 @@ struct TlsSending(TrivialRegisterPassable):
             self.state[].sending.consume(count)
         self._release_memory()
 
-    def _fill(self):
-        if len(self.state[].sending) == 0:
-            self.state[].sending.clear()
-            self.state[].machine.exchange_output(
-                Pointer(to=self.state[].sending).unsafe_origin_cast[
-                    MutUntrackedOrigin
-                ]()
-            )
+    def _fill(self) raises:
+        ref s = self.state[]
+        if len(s.sending) > 0:
+            return
+        s.sending.clear()
+        var output = Pointer(to=s.sending).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        if not s.outer:
+            s.machine.exchange_output(output)
+            return
+        encrypt_outer(
+            Pointer(to=s.outer.unsafe_value()).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+            Pointer(to=s.machine).unsafe_origin_cast[MutUntrackedOrigin](),
+            output,
+        )
 
     def _release_memory(self):
         # An idle connection holds none.
         self.state[].sending = Buffer()
         self.state[].machine.release_output()
+        if self.state[].outer:
+            self.state[].outer.unsafe_value().machine.release_output()

@@ -5,6 +5,22 @@ from flare.runtime.fiber import Fiber
 from flare.tcp import TcpStream
 
 from .machine import TlsMachine
+from .outer_tls import OuterTls
+
+
+struct TlsWaiters(Movable):
+    """The fibers that wait for another fiber of the same stream."""
+
+    var flush: Optional[Fiber]
+    """The writer, while a reader sends."""
+    var handshake: Optional[Fiber]
+    """The reader or writer that waits while another fiber does the
+    handshake."""
+
+    def __init__(out self):
+        """Creates the state in which no fiber waits."""
+        self.flush = None
+        self.handshake = None
 
 
 struct TlsStreamState(Movable):
@@ -26,13 +42,12 @@ struct TlsStreamState(Movable):
     """Whether a fiber writes."""
     var is_flushing: Bool
     """Whether a fiber sends."""
-    var flush_waiter: Optional[Fiber]
-    """The writer, while a reader sends."""
+    var waiters: TlsWaiters
+    """The fibers that wait for another one."""
     var is_shaking_hands: Bool
     """Whether a fiber does the handshake."""
-    var handshake_waiter: Optional[Fiber]
-    """The reader or writer that waits while another fiber does the
-    handshake."""
+    var outer: Optional[OuterTls]
+    """The connection that carries this one, if it is TLS too."""
     var is_broken: Bool
     """Whether a part of a record was sent and the rest is lost: no further
     octet may be sent.
@@ -53,7 +68,7 @@ struct TlsStreamState(Movable):
         self.is_reading = False
         self.is_writing = False
         self.is_flushing = False
-        self.flush_waiter = None
+        self.waiters = TlsWaiters()
         self.is_shaking_hands = False
-        self.handshake_waiter = None
+        self.outer = None
         self.is_broken = False

@@ -4,7 +4,7 @@ The state lies beside the upgraded stream, which outlives its function only as
 an address: every access checks that the stream is still open.
 """
 
-from flare.core import Buffer, Erased, PointerTo
+from flare.core import Buffer, PointerTo
 from flare.http.rate_budget import RateBudget
 from flare.http.upgraded_stream import UpgradedStream
 from flare.proto.ws import (
@@ -231,11 +231,7 @@ struct WsWatch(Movable):
         """Creates a watch that has not begun."""
         self.timers = None
         self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.task = TimerTask(Erased(unsafe_from_address=64), _nothing)
-
-
-def _nothing(owner: Erased):
-    pass
+        self.task = TimerTask()
 
 
 @fieldwise_init

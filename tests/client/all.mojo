@@ -6,6 +6,8 @@ from tests.client import (
     test_answers,
     test_call_log,
     test_closing,
+    test_connect_to,
+    test_cookie_file,
     test_cookies,
     test_decoding,
     test_digest,
@@ -23,6 +25,7 @@ from tests.client import (
     test_redirects,
     test_requests,
     test_secrets,
+    test_secure_proxies,
     test_slow_peers,
     test_streams,
     test_surplus,
@@ -35,6 +38,8 @@ def main() raises:
     _run[test_answers.TESTS](failures)
     _run[test_call_log.TESTS](failures)
     _run[test_closing.TESTS](failures)
+    _run[test_connect_to.TESTS](failures)
+    _run[test_cookie_file.TESTS](failures)
     _run[test_cookies.TESTS](failures)
     _run[test_decoding.TESTS](failures)
     _run[test_digest.TESTS](failures)
@@ -52,6 +57,7 @@ def main() raises:
     _run[test_redirects.TESTS](failures)
     _run[test_requests.TESTS](failures)
     _run[test_secrets.TESTS](failures)
+    _run[test_secure_proxies.TESTS](failures)
     _run[test_slow_peers.TESTS](failures)
     _run[test_streams.TESTS](failures)
     _run[test_surplus.TESTS](failures)

@@ -79,7 +79,8 @@ def test_a_reference_is_joined_to_the_base() raises:
     rows.append(("", "http://user:pw@h/", ""))
     rows.append(("", "http://h:99999/", ""))
     rows.append(("", "http:///a", ""))
-    rows.append(("", "http://h\u00e4/", ""))
+    rows.append(("", "http://h\u2011/", ""))
+    rows.append(("", "http://h\u00e4:81/", "http://xn--h-0fa:81/"))
     rows.append(("", "http://[fe80::1%25eth0]/", ""))
     rows.append(("", "http://a b/", ""))
     for row in rows:

@@ -1,6 +1,7 @@
 """Holds handlers and requests that the tests of this package share."""
 
 from flare.http import Handler, Request, Response, ok
+from flare.json import loads
 from flare.testing import TestClient
 
 
@@ -84,5 +85,47 @@ def _described(response: Response) raises -> String:
     if allow:
         text.write(" [", allow.value(), "]")
     if len(response.body) > 0:
-        text.write(" ", response.text())
+        text.write(" ", shown(response))
+    return text^
+
+
+def shown(response: Response) raises -> String:
+    """Describes a content in one line.
+
+    Args:
+        response: The response.
+
+    Returns:
+        The text; of a list of problems each with its place, separated by
+        semicolons.
+
+    Raises:
+        If the content is not UTF-8.
+    """
+    var type = response.headers.get("Content-Type")
+    if not type or not type.value().startswith("application/problem+json"):
+        return String(response.text())
+    var problem = loads(response.text())
+    if problem["status"].int_value() != response.status:
+        raise Error("the status is not that of ", response.text())
+    var text = String()
+    for error in problem["errors"].elements():
+        if text:
+            text.write("; ")
+        var place = error["in"].string_value()
+        if place == "body":
+            text.write(error["pointer"].string_value())
+        else:
+            text.write(error["name"].string_value())
+            if "pointer" in error:
+                text.write(error["pointer"].string_value())
+        text.write(": ", error["detail"].string_value())
+        if "line" in error:
+            text.write(
+                " (line ",
+                error["line"].int_value(),
+                ", column ",
+                error["column"].int_value(),
+                ")",
+            )
     return text^

@@ -91,6 +91,32 @@ def test_each_worker_builds_its_own_state_once() raises:
     assert_equal(asked(second, "/"), "200 worker 0 asked 1")
 
 
+def test_a_state_is_built_out_of_an_argument() raises:
+    # A text that Mojo stores on the heap.
+    var place = String("/a/path/of/more/than/23/octets")
+    var app = App.per_worker[_build_at](place, _BuiltRouter())
+    var first = TestClient(app.copy())
+    var other = TestClient(
+        App.per_worker[_build_at](String("b"), _BuiltRouter())
+    )
+    assert_equal(asked(first, "/"), String("200 ", place, " 0 asked 1"))
+    assert_equal(asked(first, "/"), String("200 ", place, " 0 asked 2"))
+    assert_equal(asked(other, "/"), "200 b 0 asked 1")
+    var second = TestClient(app^)
+    assert_equal(asked(second, "/"), String("200 ", place, " 0 asked 1"))
+
+
+def test_each_copy_of_the_argument_is_destroyed_once() raises:
+    var drops = Shared(_Counters(0))
+    var app = App.per_worker[_build_counted](_Counted(drops), _BuiltRouter())
+    var client = TestClient(app.copy())
+    assert_equal(asked(client, "/"), "200 counted asked 1")
+    _ = client^
+    assert_equal(drops.update(_hits), 1)
+    _ = app^
+    assert_equal(drops.update(_hits), 2)
+
+
 def test_a_request_waits_for_the_state_that_another_builds() raises:
     var client = heap_create(TestClient(App.per_worker[_build](_BuiltRouter())))
 
@@ -273,7 +299,7 @@ def _add_one(mut counters: _Counters) raises:
 def _build(worker: Int) raises -> _Built:
     # Others that come meanwhile wait for it.
     sleep(1)
-    return _Built(worker)
+    return _Built(String("worker ", worker))
 
 
 def _cannot(worker: Int) raises -> _Built:
@@ -300,12 +326,34 @@ struct _Other(Copyable):
 
 
 struct _Built(Movable):
-    var worker: Int
+    var name: String
     var asked: Int
 
-    def __init__(out self, worker: Int):
-        self.worker = worker
+    def __init__(out self, var name: String):
+        self.name = name^
         self.asked = 0
+
+
+@fieldwise_init
+struct _Counted(Copyable):
+    var drops: Shared[_Counters]
+
+    def __deinit__(deinit self):
+        def add(mut counters: _Counters) raises {}:
+            counters.hits += 1
+
+        try:
+            self.drops.update(add)
+        except:
+            pass
+
+
+def _build_at(worker: Int, place: String) raises -> _Built:
+    return _Built(String(place, " ", worker))
+
+
+def _build_counted(worker: Int, counted: _Counted) raises -> _Built:
+    return _Built("counted")
 
 
 @fieldwise_init
@@ -313,7 +361,7 @@ struct _BuiltRouter(Handler):
     def serve(self, req: Request) raises -> Response:
         var state = State[_Built].of(req)
         state[].asked += 1
-        return ok(String("worker ", state[].worker, " asked ", state[].asked))
+        return ok(String(state[].name, " asked ", state[].asked))
 
 
 @fieldwise_init

@@ -30,6 +30,7 @@ from flare.http.exchange import ExchangeState
 from flare.io import MemoryReader
 from flare.message import HeaderMap
 from flare.testing import TestClient
+from tests.http.support import shown
 
 
 def test_cookies_of_a_request_are_read() raises:
@@ -105,11 +106,11 @@ def test_forms_are_read() raises:
         assert_equal(_post(client, "/typed", "name=x&age=7", typed), "200 x 7")
         assert_equal(
             _post(client, "/typed", "name=x", typed),
-            "400 age: the field is missing",
+            "400 /age: the field is missing",
         )
         assert_equal(
             _post(client, "/typed", "name=x&age=y", typed),
-            "400 age: expected a number, got 'y'",
+            "400 /age: expected a number, got 'y'",
         )
         assert_equal(
             _post(client, "/typed", "name=bad&age=1", typed),
@@ -303,7 +304,7 @@ def _post[
     headers: HeaderMap,
 ) raises -> String:
     var response = client.post(path, Body(body), headers)
-    return String(response.status, " ", response.text())
+    return String(response.status, " ", shown(response))
 
 
 def _status[

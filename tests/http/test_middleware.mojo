@@ -65,7 +65,7 @@ def test_security_headers_are_added_where_they_are_missing() raises:
         var response = client.get("/")
         assert_equal(_value(response, "X-Content-Type-Options"), "nosniff")
         assert_equal(_value(response, "X-Frame-Options"), "DENY")
-        assert_equal(_value(response, "Referrer-Policy"), "no-referrer")
+        assert_equal(_value(response, "Referrer-Policy"), "same-origin")
         var own = client.get("/own")
         assert_equal(_value(own, "X-Frame-Options"), "SAMEORIGIN")
         assert_equal(own.headers.count("X-Frame-Options"), 1)

@@ -6,6 +6,7 @@ from tests.json import (
     test_depth,
     test_dict,
     test_grammar,
+    test_problems,
     test_struct,
     test_value,
     test_writer,
@@ -24,6 +25,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_grammar.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_problems.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -68,6 +68,13 @@ def test_values_are_written_compact_and_indented() raises:
     assert_equal(dumps(loads(dumps(loads(text), indent=3))), text)
 
 
+def test_literals_of_lists_are_written() raises:
+    assert_equal(dumps([1, 2, 3]), "[1,2,3]")
+    assert_equal(dumps([True]), "[true]")
+    assert_equal(dumps([[1.5], [2.5]]), "[[1.5],[2.5]]")
+    assert_equal(dumps([String("a"), String('"')]), '["a","\\""]')
+
+
 def test_pieces_are_written() raises:
     var output = JsonOutput()
     var json = output.writer()

@@ -90,7 +90,7 @@ def test_what_is_no_url_is_refused() raises:
         "http://a/\n",
         "http://a/\0",
         "http://a/\x7f",
-        "http://é/",
+        "http://é\u2011/",
         "http://a/é",
         "http://a/%",
         "http://a/%4",

@@ -1,7 +1,7 @@
 """Tests for `flare.message.url_location`.
 
 The rows are what the parser of the WHATWG URL Standard gives for the same
-reference and base, where it says nothing of user information, IDNA and hosts
+reference and base, where it says nothing of user information and hosts
 that no DNS name can be.
 """
 
@@ -149,8 +149,9 @@ def test_what_names_no_host_is_refused() raises:
         Row("//user@h/", "user information"),
         Row("//@h/", "user information"),
         Row("//h:pw@other/", "user information"),
-        Row("//m\u00fcnchen.de/", "IDNA is not supported"),
-        Row("//m%c3%bcnchen.de/", "IDNA is not supported"),
+        Row("//m\u00fcnch\u2011en.de/", "a letter that is not converted"),
+        Row("//m%c3%bcnchen%2f.de/", "host"),
+        Row("//m%c3nchen.de/", "not UTF-8"),
         Row("//a b/", "host"),
         Row("//a%20b/", "host"),
         Row("//a%2fb/", "host"),

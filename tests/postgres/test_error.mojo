@@ -53,6 +53,26 @@ def test_whether_it_was_sent_survives_the_text() raises:
             assert_equal(read.sent, sent)
 
 
+def test_which_errors_may_pass() raises:
+    for kind in range(PostgresError.ROLLED_BACK + 1):
+        assert_equal(
+            PostgresError(kind).is_transient(),
+            kind == PostgresError.CONNECTION_LOST
+            or kind == PostgresError.CONNECT
+            or kind == PostgresError.TIMEOUT
+            or kind == PostgresError.ACQUIRE_TIMEOUT,
+        )
+    for code in ["40001", "40P01", "53300", "55P03", "57P01", "57P03"]:
+        var error = PostgresError(PostgresError.SERVER)
+        error.sqlstate = String(code)
+        assert_true(error.is_transient(), code)
+    for code in ["23505", "42P01", "22012", "25P02", "57014", "28P01"]:
+        for kind in [PostgresError.SERVER, PostgresError.CONNECT]:
+            var error = PostgresError(kind)
+            error.sqlstate = String(code)
+            assert_false(error.is_transient(), code)
+
+
 def test_other_texts_are_no_errors_of_the_database() raises:
     for text in [
         "",

@@ -1,9 +1,9 @@
-"""Tests for `flare.postgres.numeric`."""
+"""Tests for `flare.postgres.numeric_text`."""
 
 from std.testing import assert_equal, assert_false
 
 from flare.postgres.big_endian import append_big_endian
-from flare.postgres.numeric import numeric_text, uuid_text
+from flare.postgres.numeric_text import numeric_text
 
 
 @fieldwise_init
@@ -40,15 +40,11 @@ def test_malformed_octets_are_no_number() raises:
     whole.append(0)
     assert_false(Bool(numeric_text(Span(whole))))
     assert_false(Bool(numeric_text(_octets([0, 0, -1, 1]))))
-
-
-def test_the_text_of_a_uuid() raises:
-    var octets = List[UInt8]()
-    for i in range(16):
-        octets.append(UInt8(i * 17))
-    assert_equal(
-        uuid_text(Span(octets)), "00112233-4455-6677-8899-aabbccddeeff"
-    )
+    # Signs and groups that the server never writes.
+    assert_false(Bool(numeric_text(_octets([0, 1, 0, 1]))))
+    assert_false(Bool(numeric_text(_octets([0, 0x2000, 0, 1]))))
+    assert_false(Bool(numeric_text(_octets([0, 0, 0, 10_000]))))
+    assert_false(Bool(numeric_text(_octets([1, 0, 0, 1, -1]))))
 
 
 def _octets(words: List[Int]) -> List[UInt8]:

@@ -21,9 +21,20 @@ from flare.runtime.private_loop import begin_private_loop, end_private_loop
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import JoinHandle
 from flare.sys.clock import monotonic_ms
+from flare.sys.libpq import libpq
+from postgres_blocks import (
+    check_closed,
+    check_copies,
+    check_lifetime,
+    check_repeated,
+    check_savepoints,
+)
+from postgres_bouncer import check_bouncer, ride_bouncer
 from postgres_faults import (
     ask_through_cuts,
     check_health,
+    check_lost_commit,
+    check_terminated,
     error_of,
     load,
     one,
@@ -32,7 +43,16 @@ from postgres_faults import (
     try_to_connect,
 )
 from postgres_listening import check_listening
+from postgres_neighbours import check_fork, check_neighbours
+from postgres_sessions import check_sessions
+from postgres_storm import check_storm
 from postgres_streams import check_streams, read_long_stream
+from postgres_traps import (
+    check_broken_pipe,
+    hold_transaction,
+    print_libraries,
+    print_stack,
+)
 from postgres_types import (
     check_errors,
     check_parameters,
@@ -54,10 +74,7 @@ def main() raises:
 
 def run(url: String, name: String, number: Int) raises:
     if name == "types":
-        var db = Database(url)
-        check_types(db)
-        check_parameters(db)
-        check_errors(db)
+        check_values(url)
     elif name == "statements":
         check_statements(url)
     elif name == "sharing":
@@ -66,6 +83,8 @@ def run(url: String, name: String, number: Int) raises:
         check_places(url)
     elif name == "cancels":
         check_cancels(url, number)
+    elif name == "sessions":
+        check_sessions(url)
     elif name == "streams":
         check_streams(url)
     elif name == "listen":
@@ -84,6 +103,18 @@ def run(url: String, name: String, number: Int) raises:
         check_lost_commit(url)
     elif name == "health":
         check_health(url)
+    elif name == "copies":
+        check_copies(url)
+    elif name == "repeated":
+        check_repeated(url)
+    elif name == "savepoints":
+        check_savepoints(url)
+    elif name == "closed":
+        check_closed(url)
+    elif name == "lifetime":
+        check_lifetime(url)
+    elif name == "library":
+        print(libpq().value().version())
     elif name == "plans":
         check_plans(url)
     elif name == "connect":
@@ -94,10 +125,40 @@ def run(url: String, name: String, number: Int) raises:
         ride(url, number)
     elif name == "load":
         load(url, number)
+    else:
+        run_fault(url, name, number)
+
+
+def run_fault(url: String, name: String, number: Int) raises:
+    if name == "neighbours":
+        check_neighbours(url)
+    elif name == "fork":
+        check_fork(url)
+    elif name == "broken_pipe":
+        check_broken_pipe(url)
+    elif name == "stack":
+        print_stack(url)
+    elif name == "libraries":
+        print_libraries(url)
+    elif name == "hold":
+        hold_transaction(url)
+    elif name == "storm":
+        check_storm(url, number)
+    elif name.startswith("bouncer_"):
+        check_bouncer(url, String(name.removeprefix("bouncer_")))
+    elif name.startswith("ride_bouncer_"):
+        ride_bouncer(url, String(name.removeprefix("ride_bouncer_")))
     elif name == "session":
         print_session(url)
     else:
         raise Error("no such case: ", name)
+
+
+def check_values(url: String) raises:
+    var db = Database(url)
+    check_types(db)
+    check_parameters(db)
+    check_errors(db)
 
 
 def check_statements(url: String) raises:
@@ -423,83 +484,6 @@ def check_exhausted(url: String) raises:
         _ = handles.pop().join()
     assert_equal(order[], [0, 1, 2, 3, 4, 5])
     assert_equal(db[].statistics().acquire_timeouts, 2)
-
-
-def check_terminated(url: String) raises:
-    var options = DatabaseOptions()
-    options.max_connections = 1
-    options.slow_after_ms = 60_000
-    var db = ArcPointer(Database(url, options))
-    var killer = Database(url)
-    # Idle: the next statement finds another connection.
-    for _ in range(20):
-        var pid = db[].query_one[Int]("SELECT pg_backend_pid()")
-        terminate(killer, pid)
-        assert_true(db[].query_one[Int]("SELECT pg_backend_pid()") != pid)
-    # Busy, with neighbours: each gets exactly one answer.
-    var pid = db[].query_one[Int]("SELECT pg_backend_pid()")
-    var handles = List[JoinHandle[String]]()
-    for _ in range(5):
-
-        def ask() raises {var db} -> String:
-            var error = one(db[], "SELECT 1 FROM pg_sleep(10)")
-            assert_true(error.sent)
-            return error.name()
-
-        handles.append(spawn(ask))
-    sleep(50)
-    terminate(killer, pid)
-    while len(handles) > 0:
-        assert_equal(handles.pop().join(), "connection_lost")
-    # In a transaction, and before COMMIT.
-    with assert_raises(contains="postgres.connection_lost"):
-        with db[].transaction() as tx:
-            pid = tx.query_one[Int]("SELECT pg_backend_pid()")
-            terminate(killer, pid)
-            _ = tx.query_one[Int]("SELECT 1")
-    with assert_raises(contains="postgres.connection_lost"):
-        with db[].transaction() as tx:
-            pid = tx.query_one[Int]("SELECT pg_backend_pid()")
-            terminate(killer, pid)
-    assert_equal(db[].query_one[Int]("SELECT 1"), 1)
-
-
-def check_lost_commit(url: String) raises:
-    # A constraint is checked slowly during COMMIT.
-    var killer = ArcPointer(Database(url))
-    _ = killer[].execute("DROP TABLE IF EXISTS slow_commit")
-    _ = killer[].execute("CREATE TABLE slow_commit (id int)")
-    _ = killer[].execute(
-        "CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN PERFORM pg_sleep(5); RETURN NULL; END $$"
-    )
-    _ = killer[].execute(
-        "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON slow_commit DEFERRABLE"
-        " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()"
-    )
-    var db = Database(url)
-    with assert_raises(contains="postgres.commit_unknown"):
-        with db.transaction() as tx:
-            var pid = tx.query_one[Int]("SELECT pg_backend_pid()")
-            _ = tx.execute("INSERT INTO slow_commit VALUES (1)")
-
-            def kill() raises {var killer, var pid} -> Int:
-                sleep(300)
-                terminate(killer[], pid)
-                return 0
-
-            _ = spawn(kill)
-    assert_equal(db.query_one[Int]("SELECT count(*) FROM slow_commit"), 0)
-
-
-def terminate(killer: Database, pid: Int) raises:
-    # The server waits for the end; then its news are on the way.
-    assert_true(
-        killer.query_one[Bool](
-            "SELECT pg_terminate_backend($1, 4000)", Int32(pid)
-        )
-    )
-    sleep(50)
 
 
 def check_plans(url: String) raises:

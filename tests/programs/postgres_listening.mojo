@@ -2,6 +2,7 @@
 
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.time import perf_counter_ns
 
 from flare.postgres import Database, DatabaseOptions
 from flare.runtime import deadline_in, sleep, spawn
@@ -22,6 +23,7 @@ def check_listening(url: String) raises:
     var db = ArcPointer(Database(url, DatabaseOptions(max_connections=2)))
     _check_messages(db[])
     _check_waits(db)
+    _check_timeouts(db[])
     _check_gaps(db[])
     _check_ends(db[])
     # Nothing owns the connections any more.
@@ -65,6 +67,40 @@ def _check_waits(db: ArcPointer[Database]) raises:
         _ = db[].query_one[String](_NOTIFY, "a", "after")
         assert_equal(notifications.next().payload, "after")
     sending^.join()
+
+
+def _check_timeouts(db: Database) raises:
+    with db.listen("a") as notifications:
+        assert_false(notifications.next(timeout_ms=0))
+        var begun_ns = perf_counter_ns()
+        assert_false(notifications.next(timeout_ms=30))
+        assert_true(perf_counter_ns() - begun_ns >= 30_000_000)
+        _ = db.query_one[String](_NOTIFY, "a", "in time")
+        var found = notifications.next(timeout_ms=5_000)
+        assert_equal(found.value().payload, "in time")
+        # An earlier deadline of the fiber is an error, as without a timeout.
+        with assert_raises(contains="postgres.timeout"):
+            with deadline_in(30):
+                _ = notifications.next(timeout_ms=5_000)
+        # A lost connection, while all others are taken.
+        assert_equal(db.query_one[Int](_END), 1)
+        with db.transaction():
+            with db.transaction():
+                assert_false(notifications.next(timeout_ms=30))
+                assert_false(notifications.next(timeout_ms=0))
+        # One that never waits listens again, too.
+        var found_at_last = notifications.next(timeout_ms=0)
+        for _ in range(2_000):
+            if found_at_last:
+                break
+            sleep(1)
+            found_at_last = notifications.next(timeout_ms=0)
+        assert_true(found_at_last.value().is_gap)
+        assert_false(notifications.next(timeout_ms=0))
+        _ = db.query_one[String](_NOTIFY, "a", "again")
+        assert_equal(
+            notifications.next(timeout_ms=5_000).value().payload, "again"
+        )
 
 
 def _check_gaps(db: Database) raises:

@@ -214,6 +214,18 @@ def check_parameters(db: Database) raises:
         assert_equal(
             PostgresError.of(e).value().kind, PostgresError.BAD_PARAMETER
         )
+    # List literals are arrays of Mojo.
+    assert_equal(
+        db.query_one[Int](
+            "SELECT count(*) FROM generate_series(1, 9) AS g WHERE g = ANY($1)",
+            [1, 5],
+        ),
+        2,
+    )
+    assert_equal(
+        db.query_one[List[String]]("SELECT $1::text[]", ["a", "b"]),
+        ["a", "b"],
+    )
 
 
 def check_arrays(db: Database) raises:

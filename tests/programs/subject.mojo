@@ -34,10 +34,12 @@ from flare.tls import TlsServerConfig
 
 from subject_depth import deep
 from subject_options import SubjectOptions, identity
-from subject_streams import events, polite
+from subject_streams import events, news, polite
 from subject_sums import (
     PIECE_OCTETS,
     nibble,
+    regret,
+    share,
     sum_of,
     sum_up,
     sum_up_slowly,
@@ -395,6 +397,8 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.get("/split", split)
     router.post("/sum", sum_up)
     router.post("/nibble", nibble)
+    router.post("/share", share)
+    router.post("/regret", regret)
     router.post("/sum-slowly/:ms", sum_up_slowly)
     router.post("/sum-trailer", sum_with_trailer)
     router.get("/stream/:octets", stream_counted)
@@ -411,6 +415,7 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.post("/thread", use_on_thread)
     router.get("/raw/:what", raw)
     router.get("/events", events)
+    router.get("/news", news)
     router.get("/polite", polite)
     router.get("/statistics", Statistics(handle.copy()))
     return router^

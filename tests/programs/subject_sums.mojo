@@ -1,7 +1,8 @@
 """Sums up the contents that the server under test receives."""
 
 from flare.http import Request, Response, ResponseStream, ok
-from flare.runtime import sleep
+from flare.runtime import deadline_in, sleep, spawn
+from flare.runtime.task import JoinHandle
 
 # A whole number of periods of the content that is streamed out.
 comptime PIECE_OCTETS = 251 * 256
@@ -64,6 +65,48 @@ def nibble(req: Request) raises -> Response:
         if count == 0:
             return ok(sum.text())
         sum.add(Span(piece)[:count])
+
+
+def share(req: Request) raises -> Response:
+    """Lets two fibers read the same content; each octet must reach one."""
+    req.body.set_octets_max(1 << 40)
+    var handles = List[JoinHandle[Int]]()
+    for _ in range(2):
+        var body = req.body
+
+        def read() raises {var body} -> Int:
+            var total = 0
+            var piece = List[UInt8](length=700, fill=0)
+            while True:
+                try:
+                    var count = body.read(Span(piece))
+                    if count == 0:
+                        return total
+                    total += count
+                except e:
+                    if "another fiber" not in String(e):
+                        raise e^
+                    sleep(0)
+
+        handles.append(spawn[unsafe_borrows=True](read^))
+    var first = handles.pop(0).join()
+    return ok(String(first + handles.pop(0).join()))
+
+
+def regret(req: Request) raises -> Response:
+    """Waits for the whole content, reads the start of it, and waits again."""
+    try:
+        with deadline_in(20):
+            _ = req.body.octets()
+    except:
+        pass
+    var piece = List[UInt8](length=10, fill=0)
+    var count = req.body.read(Span(piece))
+    var whole = req.body.octets()
+    for i in range(count):
+        if whole[i] != piece[i]:
+            raise Error("an octet differs")
+    return ok(String(len(whole)))
 
 
 def sum_of(req: Request, pause_ms: Int) raises -> Adler:

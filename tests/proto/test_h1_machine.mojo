@@ -92,6 +92,60 @@ def test_a_request_with_a_body_ends_by_an_event_only() raises:
         heap_destroy(machine.state)
 
 
+def test_content_may_be_received_by_the_owner() raises:
+    var chunked = String("3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n")
+    for is_chunked in [False, True]:
+        var framing = "Content-Length: 7"
+        var body = String("abcdefg")
+        if is_chunked:
+            framing = "Transfer-Encoding: chunked"
+            body = chunked
+        var head_octets = String(
+            "POST / HTTP/1.1\r\nHost: a\r\n", framing, "\r\n\r\n"
+        )
+        # `step` octets are received by the owner whenever data is due, and as
+        # many by an event.
+        for step in range(1, 9):
+            var machine = _server()
+            var head = heap_create(Head())
+            assert_equal(machine.due_data(), 0)
+            _ = machine.next_event(head_octets.as_bytes(), head)
+            var rest = body.as_bytes()
+            var received = String()
+            var ended = False
+            var by_owner = True
+            while not ended:
+                var due = machine.due_data()
+                by_owner = not by_owner
+                if due > 0 and by_owner:
+                    var count = min(step, due)
+                    received += StringSlice(unsafe_from_utf8=rest[:count])
+                    rest = rest[count:]
+                    ended = machine.count_received(count)
+                    assert_equal(
+                        ended, not is_chunked and received.byte_length() == 7
+                    )
+                    if not ended:
+                        assert_equal(machine.due_data(), due - count)
+                    continue
+                var window = rest[: min(step + 2, len(rest))]
+                var event = machine.next_event(window, head)
+                if event.kind == HttpEvent.DATA:
+                    var data = window[event.start : event.start + event.length]
+                    received += StringSlice(unsafe_from_utf8=data)
+                ended = event.kind == HttpEvent.END_OF_MESSAGE
+                rest = rest[event.consumed :]
+            assert_equal(received, "abcdefg")
+            assert_equal(len(rest), 0)
+            assert_equal(machine.due_data(), 0)
+            assert_equal(
+                machine.next_event(head_octets.as_bytes(), head).kind,
+                HttpEvent.PAUSED,
+            )
+            heap_destroy(head)
+            heap_destroy(machine.state)
+
+
 def test_another_head_in_the_middle_starts_over_and_reads_the_same() raises:
     var window = _REQUEST.as_bytes()
     for cut in range(1, len(window)):

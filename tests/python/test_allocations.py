@@ -339,6 +339,21 @@ class Allocations(unittest.TestCase):
     def test_a_parked_request_allocates_nothing_on_epoll(self):
         self.assertEqual(self.count("epoll", b"/parked/1234"), (0, 0))
 
+    def test_a_request_that_counts_allocates_nothing(self):
+        # The server counts each request of this module, too.
+        for backend in ("io_uring", "epoll"):
+            count = self.count(backend, b"/metered/1234")
+            self.assertEqual(count, (0, 0))
+
+    def test_a_request_through_middleware_allocates_nothing(self):
+        for backend in ("io_uring", "epoll"):
+            self.assertEqual(self.count(backend, b"/guarded/1234"), (0, 0))
+
+    def test_a_valid_request_allocates_nothing(self):
+        path = b"/validated/1234?page=3&name=name&is_exact=1"
+        for backend in ("io_uring", "epoll"):
+            self.assertEqual(self.count(backend, path), (0, 0))
+
 
 if __name__ == "__main__":
     unittest.main()

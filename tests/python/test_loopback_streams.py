@@ -4,6 +4,7 @@ import hashlib
 import re
 import sys
 import threading
+import time
 import unittest
 import zlib
 from pathlib import Path
@@ -112,6 +113,25 @@ class Streams:
                 # The connection serves on.
                 self.assertEqual(client.answer().body, b"hello")
 
+    def test_octets_reach_one_of_two_fibers_that_read(self):
+        for count in (0, 1, 65536, 3_000_003):
+            with self.subTest(count):
+                client = self.connect()
+                client.send(
+                    head(b"POST", b"/share", length(count)) + pattern(count)
+                )
+                self.assertEqual(client.answer().body, b"%d" % count)
+
+    def test_content_is_kept_for_a_handler_that_wants_all_of_it(self):
+        client = self.connect()
+        octets = pattern(100)
+        client.send(head(b"POST", b"/regret", length(100)))
+        time.sleep(0.1)
+        for at in range(0, 100, 7):
+            client.send(octets[at : at + 7])
+            time.sleep(0.002)
+        self.assertEqual(client.answer().body, b"100")
+
     def test_content_that_dribbles_is_read(self):
         client = self.connect()
         client.dribble(head(b"POST", b"/sum", length(50)) + pattern(50))
@@ -133,6 +153,22 @@ class Streams:
             self.assertEqual(answer.field("Transfer-Encoding"), self.chunked)
             self.assertIsNone(answer.field("Content-Length"))
             self.assertEqual(client.content(), (pattern(count), []))
+
+    def test_events_and_heartbeats_until_the_function_ends(self):
+        client = self.connect()
+        client.send(head(b"GET", b"/news", b"Last-Event-ID: 41\r\n"))
+        answer = client.head()
+        self.assertEqual(answer.field("Content-Type"), "text/event-stream")
+        self.assertEqual(answer.field("Cache-Control"), "no-store")
+        text = client.content()[0].decode()
+        self.assertIn(":\n\n", text)
+        self.assertEqual(
+            text.replace(":\n\n", ""),
+            "event: last\ndata: 41\n\n"
+            + "".join(
+                f"id: {i}\ndata: line {i}\ndata: end\n\n" for i in range(3)
+            ),
+        )
 
     @of_http1
     def test_http_1_0_client_is_told_by_the_end(self):

@@ -73,6 +73,24 @@ class TargetTest(unittest.TestCase):
                 readme = (folder / "README.txt").read_text()
                 self.assertIn(f"Processor: {processor}", readme)
 
+    def test_a_shop_on_postgres_brings_its_library(self):
+        for options, is_brought in [
+            ("", False),
+            ("--database shop.db", False),
+            ("--database postgres.db", False),
+            ("--database postgres://app:a@localhost/shop", True),
+            ("--database postgresql://app:a@localhost/shop", True),
+        ]:
+            with self.subTest(options):
+                said = subprocess.check_output(
+                    ["make", "-C", str(ROOT), "--dry-run", "-o", "build/shop",
+                     "serve-shop", f"ARGS={options}"],
+                    text=True,
+                    timeout=60,
+                )  # fmt: skip
+                self.assertIn(f"exec build/shop {options}".strip(), said)
+                self.assertEqual("setup.sh postgres" in said, is_brought)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import unittest
@@ -12,18 +11,22 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.programs import without_libraries  # noqa: E402
-from loopback.subject import ROOT, build  # noqa: E402
 from postgres import cluster as clusters  # noqa: E402
-from postgres.cutter import Cutter  # noqa: E402
+from postgres.case import BACKENDS, PostgresTest, start_cluster  # noqa: E402
+from postgres.cutter import Cutter, Starting  # noqa: E402
 
-SOURCE = ROOT / "tests" / "programs" / "postgres.mojo"
-BACKENDS = ("io_uring", "epoll")
 CASES = (
     "types",
     "statements",
     "sharing",
+    "sessions",
     "places",
     "streams",
+    "copies",
+    "savepoints",
+    "repeated",
+    "lifetime",
+    "closed",
     "listen",
     "transactions",
     "left_open",
@@ -31,10 +34,10 @@ CASES = (
     "terminated",
     "lost_commit",
     "plans",
+    "neighbours",
+    "fork",
 )
-SECONDS_MAX = 120
-# Each of a thousand cuts costs a connection and a pause.
-CUTS_SECONDS_MAX = 500
+STREAMED_ROWS = 10_000_000
 # More than the octets of a conversation in each direction.
 ANSWER_OCTETS = 1_600
 REQUEST_OCTETS = 1_100
@@ -65,52 +68,19 @@ HOSTILE = {
     "PGCONNECT_TIMEOUT": "1",
 }
 
-CLUSTER = None
-
 
 def setUpModule():
-    global CLUSTER
-    problem = clusters.missing()
-    if problem:
-        raise unittest.SkipTest(problem)
-    build(SOURCE)
-    CLUSTER = clusters.Cluster()
-    CLUSTER.psql("CREATE ROLE limited LOGIN CONNECTION LIMIT 0 PASSWORD 'x'")
+    start_cluster().psql(
+        "CREATE ROLE limited LOGIN CONNECTION LIMIT 0 PASSWORD 'x'"
+    )
 
 
-def tearDownModule():
-    if CLUSTER:
-        CLUSTER.close()
+class ProgramTest(PostgresTest):
+    def start(self, case, url, *numbers, **options):
+        return super().start(url, case, *numbers, **options)
 
 
-class PostgresTest(unittest.TestCase):
-    def setUp(self):
-        self.database = self.id().rpartition(".")[2].lower()
-        CLUSTER.psql(f"DROP DATABASE IF EXISTS {self.database}")
-        CLUSTER.psql(f"CREATE DATABASE {self.database}")
-
-    def url(self, query="", **place):
-        return CLUSTER.url(self.database, query, **place)
-
-    def start(self, case, url, *numbers, backend="io_uring", **options):
-        return subprocess.Popen(
-            [build(SOURCE), backend, url, case, *map(str, numbers)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            **options,
-        )
-
-    def finish(self, process, seconds_max=SECONDS_MAX):
-        output, _ = process.communicate(timeout=seconds_max)
-        self.assertEqual(process.returncode, 0, output)
-        return output
-
-    def run_case(self, case, url, *numbers, **options):
-        return self.finish(self.start(case, url, *numbers, **options))
-
-
-class CaseTest(PostgresTest):
+class CaseTest(ProgramTest):
     def test_each_case_on_each_kernel_interface(self):
         for backend in BACKENDS:
             for case in CASES:
@@ -123,21 +93,59 @@ class CaseTest(PostgresTest):
     def test_a_long_stream_takes_no_memory(self):
         for backend in BACKENDS:
             output = self.run_case(
-                "long_stream", self.url(), 2_000_000, backend=backend
+                "long_stream", self.url(), STREAMED_ROWS, backend=backend
             )
-            found = re.fullmatch(r"rows 2000000 ms \d+ kib (\d+)\n", output)
+            found = re.fullmatch(
+                rf"rows {STREAMED_ROWS} ms \d+ kib (\d+)\n", output
+            )
             self.assertLess(int(found[1]), 16 * 1024)
 
     def test_each_case_inside_of_tls(self):
-        trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
+        trust = f"?sslmode=verify-full&sslrootcert={self.cluster.certificate}"
         for case in ("types", "sharing", "places", "terminated"):
             with self.subTest(case=case):
                 self.assertEqual(self.run_case(case, self.url(trust)), "")
 
+    def test_no_signal_ends_a_program_that_writes_to_a_dead_connection(self):
+        trust = f"?sslmode=verify-full&sslrootcert={self.cluster.certificate}"
+        for query in ("?sslmode=disable", trust):
+            with self.subTest(query=query):
+                self.assertEqual(
+                    self.run_case("broken_pipe", self.url(query)), ""
+                )
+
+    def test_a_stack_is_long_enough_for_the_library(self):
+        trust = f"?sslmode=verify-full&sslrootcert={self.cluster.certificate}"
+        kib = int(self.run_case("stack", self.url(trust)))
+        self.assertGreater(kib, 4)
+        self.assertLess(kib, 96)
+
+    def test_one_libssl_serves_both(self):
+        trust = f"?sslmode=verify-full&sslrootcert={self.cluster.certificate}"
+        output = self.run_case("libraries", self.url(trust))
+        self.assertEqual(len(output.splitlines()), 1, output)
+
+    def test_a_program_that_is_killed_in_a_transaction_leaves_nothing(self):
+        process = self.start("hold", self.url())
+        self.assertEqual(process.stdout.readline(), "open\n")
+        held = (
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
+            " 'held' AND state = 'idle in transaction'"
+        )
+        self.assertEqual(self.cluster.ask(held, self.database), "1")
+        process.kill()
+        process.communicate()
+        end = time.monotonic() + 10
+        while self.cluster.ask(held, self.database) != "0":
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        count = self.cluster.ask("SELECT count(*) FROM held", self.database)
+        self.assertEqual(count, "0")
+
     def test_a_unix_socket(self):
         url = (
             f"postgres://{clusters.USER}:{clusters.URL_PASSWORD}@/"
-            f"{self.database}?host={CLUSTER.folder}&port={CLUSTER.port}"
+            f"{self.database}?host={self.cluster.folder}&port={self.cluster.port}"
         )
         for case in ("types", "places"):
             self.assertEqual(self.run_case(case, url), "")
@@ -151,7 +159,7 @@ class CaseTest(PostgresTest):
             self.assertGreater(repeated, 0, "no cancel was late")
 
 
-class ConnectTest(PostgresTest):
+class ConnectTest(ProgramTest):
     def session(self, query="", environment=None, **place):
         return self.run_case(
             "session",
@@ -160,13 +168,13 @@ class ConnectTest(PostgresTest):
         )
 
     def test_no_variable_of_the_library_changes_a_connection(self):
-        configuration = CLUSTER.folder / "openssl.cnf"
+        configuration = self.cluster.folder / "openssl.cnf"
         configuration.write_text("openssl_conf = nowhere\n[broken\n")
         hostile = {**HOSTILE, "OPENSSL_CONF": str(configuration)}
         expected = f"flare UTF8 app {self.database} f\n"
         self.assertEqual(self.session(), expected)
         self.assertEqual(self.session(environment=hostile), expected)
-        trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
+        trust = f"?sslmode=verify-full&sslrootcert={self.cluster.certificate}"
         expected = f"flare UTF8 app {self.database} t\n"
         self.assertEqual(self.session(trust, hostile), expected)
         del hostile["PGREQUIREAUTH"]
@@ -185,7 +193,7 @@ class ConnectTest(PostgresTest):
 
     def test_a_certificate_that_does_not_fit_is_refused(self):
         # By an address, which it does not name; and by the system's list.
-        trust = f"?sslmode=verify-full&sslrootcert={CLUSTER.certificate}"
+        trust = f"?sslmode=verify-full&sslrootcert={self.cluster.certificate}"
         for url in (
             self.url(trust, host="127.0.0.1"),
             self.url("?sslmode=verify-full"),
@@ -228,6 +236,16 @@ class ConnectTest(PostgresTest):
             self.assertGreaterEqual(int(milliseconds), 1_500)
             self.assertLess(int(milliseconds), 5_000)
 
+    def test_a_server_that_is_starting_up_is_waited_for(self):
+        for refusals, expected in (
+            (3, r"\Aversion \d+\n\Z"),
+            (1_000, r"\A\d+ postgres.acquire_timeout 57P03 message="),
+        ):
+            proxy = Starting(self.cluster.port, refusals)
+            self.addCleanup(proxy.close)
+            output = self.run_case("connect", self.url(port=proxy.port))
+            self.assertRegex(output, expected)
+
     def test_without_the_library_the_error_names_it(self):
         environment = without_libraries(self, ["libpq.so.5"])
         output = self.run_case("connect", self.url(), env=environment)
@@ -235,13 +253,13 @@ class ConnectTest(PostgresTest):
         self.assertIn("libpq5", output)
 
 
-class FaultTest(PostgresTest):
+class FaultTest(ProgramTest):
     def cut(self, cuts_answers, octets):
-        CLUSTER.psql("CREATE TABLE cuts (run int8, n int8)", self.database)
-        cutter = Cutter(CLUSTER.port, cuts_answers)
+        self.cluster.psql("CREATE TABLE cuts (run int8, n int8)", self.database)
+        cutter = Cutter(self.cluster.port, cuts_answers)
         self.addCleanup(cutter.close)
         process = self.start("cut", self.url(port=cutter.port), octets)
-        output = self.finish(process, CUTS_SECONDS_MAX)
+        output = self.finish(process)
         self.assertGreater(int(output), 50, "statements were lost")
         self.assertGreater(cutter.cuts, octets // 2)
         self.assertLess(cutter.cuts, octets, "the conversation is shorter")
@@ -256,9 +274,9 @@ class FaultTest(PostgresTest):
         for backend in BACKENDS:
             process = self.start("ride", self.url(), 6, backend=backend)
             time.sleep(1)
-            CLUSTER.stop(signal.SIGQUIT)
+            self.cluster.stop(signal.SIGQUIT)
             time.sleep(1)
-            CLUSTER.start()
+            self.cluster.start()
             first, second = self.finish(process).splitlines()
             failures, longest_ms, since_ok_ms = map(int, first.split())
             self.assertGreater(failures, 0)
@@ -270,15 +288,15 @@ class FaultTest(PostgresTest):
     def test_a_server_that_is_back_is_healthy_without_traffic(self):
         process = self.start("health", self.url())
         self.assertEqual(process.stdout.readline(), "up\n")
-        CLUSTER.stop(signal.SIGQUIT)
+        self.cluster.stop(signal.SIGQUIT)
         self.assertEqual(process.stdout.readline(), "down\n")
-        CLUSTER.start()
+        self.cluster.start()
         self.assertEqual(self.finish(process), "up\n")
 
     def test_a_server_that_stands_still(self):
         process = self.start("ride", self.url(), 6)
         time.sleep(1)
-        stopped = CLUSTER.processes()
+        stopped = self.cluster.processes()
         for process_id in stopped:
             os.kill(process_id, signal.SIGSTOP)
         try:

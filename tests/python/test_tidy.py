@@ -117,6 +117,19 @@ class SizeTest(TreeTest):
         self.write("examples/demo.mojo", "# Run: x\n" + "\n" * 150)
         self.assert_rules("example-size")
 
+    def test_module_of_an_example_may_have_300_lines(self):
+        self.write("examples/shop/cart.mojo", "\n" * 300)
+        self.assert_rules()
+        self.write("examples/shop/cart.mojo", "\n" * 301)
+        self.assert_rules("example-size")
+
+    def test_program_of_an_example_without_a_run_line_fails(self):
+        program = "def main():\n    pass\n"
+        self.write("examples/shop/main.mojo", "# Run: x\n" + program)
+        self.assert_rules()
+        self.write("examples/shop/main.mojo", "\n" + program)
+        self.assert_rules("example-run")
+
     def test_example_without_a_run_line_fails(self):
         self.write("examples/01_a.mojo", "def main():\n    pass\n")
         self.assert_rules("example-run")

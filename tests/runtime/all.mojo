@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.runtime import (
     test_blocking,
+    test_broadcast,
     test_buffer_pool,
     test_cancel,
     test_cpu_quota,
@@ -16,6 +17,7 @@ from tests.runtime import (
     test_readiness,
     test_scheduler,
     test_start,
+    test_stop_signals,
     test_task,
     test_timer_wheel,
     test_turn,
@@ -27,6 +29,7 @@ from tests.runtime import (
 def main() raises:
     var failures = List[String]()
     _run[test_blocking.TESTS](failures)
+    _run[test_broadcast.TESTS](failures)
     _run[test_buffer_pool.TESTS](failures)
     _run[test_cancel.TESTS](failures)
     _run[test_cpu_quota.TESTS](failures)
@@ -39,6 +42,7 @@ def main() raises:
     _run[test_readiness.TESTS](failures)
     _run[test_scheduler.TESTS](failures)
     _run[test_start.TESTS](failures)
+    _run[test_stop_signals.TESTS](failures)
     _run[test_task.TESTS](failures)
     _run[test_timer_wheel.TESTS](failures)
     _run[test_turn.TESTS](failures)

@@ -10,15 +10,19 @@ from tests.server import (
     test_cut_off,
     test_deadlines,
     test_departures,
+    test_event_streams,
     test_exchanges,
+    test_health,
     test_https,
     test_https_crowds,
     test_limits,
+    test_metrics,
     test_overload,
     test_refusals,
     test_refused_content,
     test_replaced_answers,
     test_restart_delay,
+    test_route_limits,
     test_splits,
     test_start_barrier,
     test_stops,
@@ -42,15 +46,19 @@ def main() raises:
     _run[test_cut_off.TESTS](failures)
     _run[test_deadlines.TESTS](failures)
     _run[test_departures.TESTS](failures)
+    _run[test_event_streams.TESTS](failures)
     _run[test_exchanges.TESTS](failures)
+    _run[test_health.TESTS](failures)
     _run[test_https.TESTS](failures)
     _run[test_https_crowds.TESTS](failures)
     _run[test_limits.TESTS](failures)
+    _run[test_metrics.TESTS](failures)
     _run[test_overload.TESTS](failures)
     _run[test_refusals.TESTS](failures)
     _run[test_refused_content.TESTS](failures)
     _run[test_replaced_answers.TESTS](failures)
     _run[test_restart_delay.TESTS](failures)
+    _run[test_route_limits.TESTS](failures)
     _run[test_splits.TESTS](failures)
     _run[test_start_barrier.TESTS](failures)
     _run[test_stops.TESTS](failures)

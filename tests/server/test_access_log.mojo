@@ -94,7 +94,7 @@ def test_a_refused_request_carries_nothing_of_an_earlier_one() raises:
     # The ring is the server's own; only no thread empties it.
     var ring = AccessRing(heap_create(AccessRingState()))
     var server = TestServer(Echo())
-    server.worker.state[].access_ring = ring
+    server.worker.state[].records.access_ring = ring
     var peer = server.connect()
     peer.send("POST /one HTTP/1.1\r\nHost: a\r\n\r\nGET\r\n\r\n")
     _ = server.receive(peer)

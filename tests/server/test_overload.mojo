@@ -83,10 +83,10 @@ def test_a_failing_accept_does_not_turn_more_often_than_it_pauses() raises:
     )
     var peer = server.connect()
     server.settle()
-    var before = server.network.faults().accept_errors
+    var before = server.network.faults().failed_accepts.total()
     server.advance(10_000)
     # One attempt for each pause of 100 ms.
-    var attempts = server.network.faults().accept_errors - before
+    var attempts = server.network.faults().failed_accepts.total() - before
     assert_true(attempts > 90 and attempts <= 100, String(attempts))
     server.network.state[].faults.accept_errors = 0
     _end(server^, [peer])

@@ -120,7 +120,7 @@ def test_answers_of_the_server_carry_the_fields_of_middleware() raises:
             "X-Request-Id: ",
             "X-Content-Type-Options: nosniff\r\n",
             "X-Frame-Options: DENY\r\n",
-            "Referrer-Policy: no-referrer\r\n",
+            "Referrer-Policy: same-origin\r\n",
         ]:
             assert_equal(text.count(field), 1, String(row[0], " ", field, text))
         var is_varied = row[0] in ("GET /raise", "POST /json", "GET /stream")

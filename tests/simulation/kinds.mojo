@@ -92,6 +92,8 @@ struct Kind(ImplicitlyCopyable, Movable):
     comptime CLOSED_EARLY = Self("connections closed early")
     """Connections that ended before all answers had come."""
 
+    comptime RECEIVED_AT_ONCE = Self("received at once")
+    """Receives of content into the memory of its handler."""
     comptime READ_IN_PIECES = Self("contents read in pieces")
     """Contents that a handler read bit by bit."""
     comptime READ_WITH_TRAILERS = Self("contents read with trailers")
@@ -167,6 +169,7 @@ def all_kinds() -> List[Kind]:
         Kind.STALLS,
         Kind.UNREAD_ANSWERS,
         Kind.CLOSED_EARLY,
+        Kind.RECEIVED_AT_ONCE,
         Kind.READ_IN_PIECES,
         Kind.READ_WITH_TRAILERS,
         Kind.WRITTEN_IN_CHUNKS,

@@ -278,11 +278,14 @@ def _plan_stream(
     if activity != Activity.ANY:
         # Enough to go on for a while.
         count += 4000
-    if draws.strikes(80):
+    if draws.strikes(140):
         # More than is read ahead, and more than lies unsent.
         count = 60_000 + draws.below(100_000)
     # Not so small that all the waits between them last for minutes.
     var piece = 1 + count // 200 + draws.below(count // 8 + 20)
+    if count >= 60_000 and draws.strikes(800):
+        # Long enough to be received into the memory of the handler.
+        piece = 16 * 1024 + draws.below(count)
     var waits = activity != Activity.ANY or draws.strikes(300)
     var wait_ms = 1 + draws.below(WAIT_MS_MAX) if waits else 0
     var is_head = False
@@ -300,7 +303,8 @@ def _plan_stream(
         fields += "Connection: close\r\n"
     var framed = content
     var expects = False
-    if kind == "trailed" or content != "" and draws.strikes(500):
+    var chunked_of_1000 = 500 if piece < 16 * 1024 else 200
+    if kind == "trailed" or content != "" and draws.strikes(chunked_of_1000):
         fields += "Transfer-Encoding: chunked\r\n"
         framed = chunked(content, draws)
         if kind == "trailed":

@@ -122,7 +122,9 @@ def simulate(
     ledger[].network = server[].network
     var problem = String()
     _converse(server, scenario, ledger, tally)
-    scenario.accepting_failed = server[].network.faults().accept_errors > 0
+    scenario.accepting_failed = (
+        server[].network.faults().failed_accepts.total() > 0
+    )
     scenario.has_shed = server[].statistics().connections_shed > 0
     for ref client in scenario.clients:
         client.read()

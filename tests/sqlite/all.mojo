@@ -3,8 +3,8 @@
 from std.testing import TestSuite
 
 from tests.sqlite import (
-    test_calendar,
     test_database,
+    test_digits,
     test_error,
     test_faults,
     test_group,
@@ -17,8 +17,8 @@ from tests.sqlite import (
 
 def main() raises:
     var failures = List[String]()
-    _run[test_calendar.TESTS](failures)
     _run[test_database.TESTS](failures)
+    _run[test_digits.TESTS](failures)
     _run[test_error.TESTS](failures)
     _run[test_faults.TESTS](failures)
     _run[test_group.TESTS](failures)

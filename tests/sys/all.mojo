@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.sys import (
     test_io_uring,
     test_listener,
+    test_openssl_cipher,
     test_process,
     test_socket,
     test_splice_pipe,
@@ -21,6 +22,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_listener.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_openssl_cipher.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

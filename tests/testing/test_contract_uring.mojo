@@ -19,6 +19,10 @@ def test_receive_delivers_a_buffer() raises:
     receiving.receive_delivers_a_buffer[_World]()
 
 
+def test_receive_at_once_does_not_wait() raises:
+    receiving.receive_at_once_does_not_wait[_World]()
+
+
 def test_receive_finds_what_has_arrived_before() raises:
     receiving.receive_finds_what_has_arrived_before[_World]()
 

@@ -327,7 +327,7 @@ def _give_sender(ws: WsConnection) raises:
         sleep(500)
         sender.send_text("lost")
 
-    _ = spawn(later^)
+    spawn(later^)^.detach()
     _ = ws.recv_message()
 
 

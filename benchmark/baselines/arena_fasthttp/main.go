@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"baselines/echoing"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -59,9 +61,12 @@ func main() {
 	workers := flag.Int("workers", 1, "threads that run Go code")
 	data := flag.String("data", "/data", "folder of the data set")
 	certificates := flag.String("certificates", "", "serve inside of TLS")
+	database := flag.String("database", "", "URL of PostgreSQL")
+	connections := flag.Int("connections", 32, "connections to PostgreSQL")
 	flag.Parse()
 	runtime.GOMAXPROCS(*workers)
 	items := load(*data + "/dataset.json")
+	db := open(*database, *connections)
 
 	pages := fasthttp.CompressHandlerBrotliLevel(
 		func(ctx *fasthttp.RequestCtx) { answerPage(ctx, items) },
@@ -76,6 +81,16 @@ func main() {
 			upload(ctx)
 		case path == "/echo":
 			echo(ctx)
+		case path == "/ws":
+			echoing.FastHTTP(ctx)
+		case path == "/async-db":
+			db.itemsByPrice(ctx)
+		case path == "/fortunes":
+			db.fortunes(ctx)
+		case path == "/crud/items":
+			db.manyItems(ctx)
+		case strings.HasPrefix(path, itemPrefix):
+			db.oneItem(ctx, path[len(itemPrefix):])
 		case strings.HasPrefix(path, delayPrefix):
 			delay(ctx, path[len(delayPrefix):])
 		case strings.HasPrefix(path, pagePrefix):
@@ -184,7 +199,11 @@ func answerPage(ctx *fasthttp.RequestCtx, all []item) {
 	for i, one := range all[:count] {
 		priced[i] = pricedItem{one, one.Price * one.Quantity * factor}
 	}
-	text, err := json.Marshal(page{priced, count})
+	answerJSON(ctx, page{priced, count})
+}
+
+func answerJSON(ctx *fasthttp.RequestCtx, value any) {
+	text, err := json.Marshal(value)
 	if err != nil {
 		ctx.Error("", fasthttp.StatusInternalServerError)
 		return

@@ -31,6 +31,7 @@ type Options struct {
 	Products     string
 	Certificates string
 	Protocol     string
+	Database     string
 }
 
 // OptionsFromFlags reads the flags, and lets as many threads run Go code at
@@ -43,9 +44,36 @@ func OptionsFromFlags() Options {
 	flag.StringVar(&options.Products, "products", "", "file of the pool")
 	flag.StringVar(&options.Certificates, "certificates", "", "folder; for TLS")
 	flag.StringVar(&options.Protocol, "protocol", "", "h2c: HTTP/2 without TLS too")
+	flag.StringVar(&options.Database, "database", "", "URL of stored products")
 	flag.Parse()
 	runtime.GOMAXPROCS(options.Workers)
 	return options
+}
+
+// Source gives the contents of the routes about products.
+type Source interface {
+	// Product gives the next product.
+	Product() ([]byte, error)
+	// List gives the next list of products.
+	List() ([]byte, error)
+	// Statistics gives statistics of products picked at random, as JSON.
+	Statistics() ([]byte, error)
+}
+
+// Open gives the products in memory, or those in the database that the options
+// name; it may end the program.
+func Open(options Options) Source {
+	if options.Database != "" {
+		return openStored(options)
+	}
+	return load(options.Products)
+}
+
+// turns are the counters of this process.
+type turns struct {
+	read      atomic.Uint64
+	list      atomic.Uint64
+	generator atomic.Uint64
 }
 
 type priced struct {
@@ -53,21 +81,18 @@ type priced struct {
 	brand int
 }
 
-// Catalogue holds the JSON text of products and lists, the fields that are
-// computed with, and the counters of this process.
-type Catalogue struct {
+// catalogue holds the JSON text of products and lists, and the fields that are
+// computed with.
+type catalogue struct {
+	turns
+
 	products [][]byte
 	lists    [][]byte
 	priced   []priced
 	brands   []string
-
-	read      atomic.Uint64
-	list      atomic.Uint64
-	generator atomic.Uint64
 }
 
-// Load reads the pool, or ends the program.
-func Load(path string) *Catalogue {
+func load(path string) *catalogue {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		log.Fatal(err)
@@ -76,7 +101,7 @@ func Load(path string) *Catalogue {
 	if err := json.Unmarshal(text, &texts); err != nil {
 		log.Fatal(err)
 	}
-	catalogue := &Catalogue{}
+	catalogue := &catalogue{}
 	catalogue.generator.Store(generatorSeed)
 	for _, text := range texts {
 		catalogue.add(text)
@@ -89,7 +114,7 @@ func Load(path string) *Catalogue {
 	return catalogue
 }
 
-func (catalogue *Catalogue) add(text []byte) {
+func (catalogue *catalogue) add(text []byte) {
 	var product struct {
 		Brand string  `json:"brand"`
 		Price float64 `json:"price"`
@@ -107,16 +132,14 @@ func (catalogue *Catalogue) add(text []byte) {
 		catalogue.priced, priced{product.Price, brand})
 }
 
-// Product gives the next product.
-func (catalogue *Catalogue) Product() []byte {
+func (catalogue *catalogue) Product() ([]byte, error) {
 	number := catalogue.read.Add(1) - 1
-	return catalogue.products[number%uint64(len(catalogue.products))]
+	return catalogue.products[number%uint64(len(catalogue.products))], nil
 }
 
-// List gives the next list of products.
-func (catalogue *Catalogue) List() []byte {
+func (catalogue *catalogue) List() ([]byte, error) {
 	number := catalogue.list.Add(1) - 1
-	return catalogue.lists[number%uint64(len(catalogue.lists))]
+	return catalogue.lists[number%uint64(len(catalogue.lists))], nil
 }
 
 type brandCount struct {
@@ -132,10 +155,15 @@ type statistics struct {
 	TopBrands              []brandCount  `json:"top_brands"`
 }
 
-// Statistics gives statistics of products picked at random, as JSON.
-func (catalogue *Catalogue) Statistics() []byte {
+func (catalogue *catalogue) Statistics() ([]byte, error) {
 	var picks [pickCount]priced
-	catalogue.pick(&picks)
+	for i, number := range catalogue.draw(len(catalogue.priced)) {
+		picks[i] = catalogue.priced[number]
+	}
+	return summedUp(&picks, catalogue.brands)
+}
+
+func summedUp(picks *[pickCount]priced, brands []string) ([]byte, error) {
 	slices.SortFunc(picks[:], func(a, b priced) int {
 		return cmp.Compare(a.price, b.price)
 	})
@@ -154,7 +182,7 @@ func (catalogue *Catalogue) Statistics() []byte {
 		MeanCents: int64(math.Round(mean * 100)),
 		StandardDeviationCents: int64(
 			math.Round(math.Sqrt(squares/pickCount) * 100)),
-		TopBrands: catalogue.topBrands(&picks),
+		TopBrands: topBrands(picks, brands),
 	}
 	low := picks[0].price
 	span := picks[pickCount-1].price - low
@@ -162,22 +190,18 @@ func (catalogue *Catalogue) Statistics() []byte {
 		bin := int((pick.price - low) * binCount / span)
 		result.Histogram[min(bin, binCount-1)]++
 	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		panic(err)
-	}
-	return text
+	return json.Marshal(result)
 }
 
-func (catalogue *Catalogue) topBrands(picks *[pickCount]priced) []brandCount {
-	counts := make([]int, len(catalogue.brands))
+func topBrands(picks *[pickCount]priced, brands []string) []brandCount {
+	counts := make([]int, len(brands))
 	for _, pick := range picks {
 		counts[pick.brand]++
 	}
 	top := make([]brandCount, 0, len(counts))
 	for brand, count := range counts {
 		if count > 0 {
-			top = append(top, brandCount{catalogue.brands[brand], count})
+			top = append(top, brandCount{brands[brand], count})
 		}
 	}
 	slices.SortFunc(top, func(a, b brandCount) int {
@@ -186,15 +210,15 @@ func (catalogue *Catalogue) topBrands(picks *[pickCount]priced) []brandCount {
 	return top[:min(topCount, len(top))]
 }
 
-func (catalogue *Catalogue) pick(picks *[pickCount]priced) {
+// draw gives the numbers of the products that are picked.
+func (turns *turns) draw(products int) (numbers [pickCount]int32) {
 	for {
-		before := catalogue.generator.Load()
+		before := turns.generator.Load()
 		state := before
-		for i := range picks {
-			number := step(&state) >> 32
-			picks[i] = catalogue.priced[number%uint64(len(catalogue.priced))]
+		for i := range numbers {
+			numbers[i] = int32((step(&state) >> 32) % uint64(products))
 		}
-		if catalogue.generator.CompareAndSwap(before, state) {
+		if turns.generator.CompareAndSwap(before, state) {
 			return
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"baselines/catalogue"
+	"baselines/echoing"
 
-	"github.com/fasthttp/websocket"
 	"github.com/valyala/fasthttp"
 )
 
 func main() {
 	options := catalogue.OptionsFromFlags()
-	pool := catalogue.Load(options.Products)
+	pool := catalogue.Open(options)
 	hello := []byte("Hello, World!")
 	message := []byte(`{"message":"hi"}`)
 
@@ -34,16 +34,16 @@ func main() {
 		case "/simple":
 			answer(ctx, "application/json", message)
 		case "/read":
-			answer(ctx, "application/json", pool.Product())
+			answerFrom(ctx, pool.Product)
 		case "/list":
-			answer(ctx, "application/json", pool.List())
+			answerFrom(ctx, pool.List)
 		case "/compute":
-			answer(ctx, "application/json", pool.Statistics())
+			answerFrom(ctx, pool.Statistics)
 		case "/delay":
 			time.Sleep(10 * time.Millisecond)
 			answer(ctx, "text/plain", hello)
 		case "/ws":
-			upgrader.Upgrade(ctx, echo)
+			echoing.FastHTTP(ctx)
 		case "/upload":
 			upload(ctx)
 		default:
@@ -68,19 +68,14 @@ func answer(ctx *fasthttp.RequestCtx, mediaType string, content []byte) {
 	ctx.Response.SetBodyRaw(content)
 }
 
-var upgrader = websocket.FastHTTPUpgrader{}
-
-func echo(socket *websocket.Conn) {
-	defer socket.Close()
-	for {
-		kind, message, err := socket.ReadMessage()
-		if err != nil {
-			return
-		}
-		if err := socket.WriteMessage(kind, message); err != nil {
-			return
-		}
+// answerFrom answers with what a source gives.
+func answerFrom(ctx *fasthttp.RequestCtx, source func() ([]byte, error)) {
+	content, err := source()
+	if err != nil {
+		ctx.Error("", fasthttp.StatusServiceUnavailable)
+		return
 	}
+	answer(ctx, "application/json", content)
 }
 
 func upload(ctx *fasthttp.RequestCtx) {

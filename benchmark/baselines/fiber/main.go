@@ -15,7 +15,7 @@ import (
 
 func main() {
 	options := catalogue.OptionsFromFlags()
-	pool := catalogue.Load(options.Products)
+	pool := catalogue.Open(options)
 	hello := []byte("Hello, World!")
 	message := []byte(`{"message":"hi"}`)
 
@@ -30,13 +30,13 @@ func main() {
 		return answer(c, "application/json", message)
 	})
 	app.Get("/read", func(c fiber.Ctx) error {
-		return answer(c, "application/json", pool.Product())
+		return answerFrom(c, pool.Product)
 	})
 	app.Get("/list", func(c fiber.Ctx) error {
-		return answer(c, "application/json", pool.List())
+		return answerFrom(c, pool.List)
 	})
 	app.Get("/compute", func(c fiber.Ctx) error {
-		return answer(c, "application/json", pool.Statistics())
+		return answerFrom(c, pool.Statistics)
 	})
 	app.Get("/delay", func(c fiber.Ctx) error {
 		time.Sleep(10 * time.Millisecond)
@@ -55,6 +55,15 @@ func main() {
 func answer(c fiber.Ctx, mediaType string, content []byte) error {
 	c.Set(fiber.HeaderContentType, mediaType)
 	return c.Send(content)
+}
+
+// answerFrom answers with what a source gives.
+func answerFrom(c fiber.Ctx, source func() ([]byte, error)) error {
+	content, err := source()
+	if err != nil {
+		return fiber.ErrServiceUnavailable
+	}
+	return answer(c, "application/json", content)
 }
 
 func upload(c fiber.Ctx) error {

@@ -17,7 +17,7 @@ import (
 
 func main() {
 	options := catalogue.OptionsFromFlags()
-	pool := catalogue.Load(options.Products)
+	pool := catalogue.Open(options)
 	hello := []byte("Hello, World!")
 	message := []byte(`{"message":"hi"}`)
 
@@ -28,13 +28,13 @@ func main() {
 		answer(w, "application/json", message)
 	})
 	http.HandleFunc("GET /read", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, "application/json", pool.Product())
+		answerFrom(w, pool.Product)
 	})
 	http.HandleFunc("GET /list", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, "application/json", pool.List())
+		answerFrom(w, pool.List)
 	})
 	http.HandleFunc("GET /compute", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, "application/json", pool.Statistics())
+		answerFrom(w, pool.Statistics)
 	})
 	http.HandleFunc("GET /delay", func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(10 * time.Millisecond)
@@ -66,6 +66,16 @@ func answer(w http.ResponseWriter, mediaType string, content []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	w.Write(content)
+}
+
+// answerFrom answers with what a source gives.
+func answerFrom(w http.ResponseWriter, source func() ([]byte, error)) {
+	content, err := source()
+	if err != nil {
+		http.Error(w, "", http.StatusServiceUnavailable)
+		return
+	}
+	answer(w, "application/json", content)
 }
 
 // served gives files the type that others give them without a table.

@@ -2,7 +2,9 @@
 
 from .config.call_log import CallLog, CallRecord
 from .client import HttpClient
+from .cookie_file import COOKIE_FILE_OCTETS_MAX, load_cookies, save_cookies
 from .config.client_config import ClientConfig, ClientTimeouts, PoolLimits
+from .config.connect_to import ConnectTo
 from .credentials.credentials import (
     Authentication,
     BasicAuth,

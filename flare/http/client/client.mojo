@@ -7,6 +7,7 @@ from flare.runtime.task import JoinHandle, spawn
 from flare.sys.driver import text_view
 
 from ..content import Content
+from ..cookie_jar import CookieJar
 from ..multipart_form import MultipartForm
 from ..request import Request
 from ..response import Response
@@ -15,6 +16,7 @@ from . import requests
 from .client_functions import RequestParts
 from .client_statistics import ClientStatistics
 from .config.client_config import ClientConfig
+from .cookie_file import save_cookies
 from .credentials.credentials import Authentication
 from .download_method import DownloadMethod
 from .stream.client_stream import ClientStream
@@ -559,6 +561,18 @@ struct HttpClient(Copyable, Movable):
             The cookies that have not expired; none without a jar.
         """
         return self._state[].cookies()
+
+    def save_cookies(self, path: StringSlice) raises:
+        """Writes the cookies of the jar to a file (`save_cookies`).
+
+        Args:
+            path: The path of the file.
+
+        Raises:
+            Error: `client.file prepare`.
+        """
+        var jar = self._state[].config.cookies.copy()
+        save_cookies(jar^.or_else(CookieJar()), path)
 
     def set_cookie(self, url: StringSlice, var cookie: Cookie) raises:
         """Stores a cookie in the jar as if a server had set it.

@@ -1,8 +1,12 @@
 """Chooses a content coding that the peer accepts (RFC 9110 section 12.5.3)."""
 
-from flare.core import equals_ignoring_case, find_octet
+from flare.core import find_octet
 from flare.message import FieldSection
-from flare.message.list_grammar import trim_blanks
+from flare.message.list_grammar import (
+    WEIGHT_MAX,
+    read_weight,
+    trim_blanks,
+)
 from flare.sys.brotli import brotli_decoder
 from flare.sys.zlib import zlib
 from flare.sys.zstd import zstd
@@ -12,7 +16,6 @@ from .coding import ContentCoding
 comptime _COMMA: UInt8 = 44
 comptime _SEMICOLON: UInt8 = 59
 comptime _UNLISTED = -1
-comptime _WEIGHT_MAX = 1000
 
 
 struct AcceptEncoding(Copyable, Movable):
@@ -87,7 +90,7 @@ struct AcceptEncoding(Copyable, Movable):
             The weight, from 0 (refused) to 1,000.
         """
         if not self.is_present:
-            return _WEIGHT_MAX
+            return WEIGHT_MAX
         var own = self._weights[coding.number]
         if own != _UNLISTED:
             return own
@@ -148,9 +151,9 @@ struct AcceptEncoding(Copyable, Movable):
 
     def _add_member(mut self, member: Span[UInt8, _]):
         var end = find_octet(member, _SEMICOLON, 0)
-        var weight = _WEIGHT_MAX
+        var weight = WEIGHT_MAX
         if end < len(member):
-            weight = _weight_in(trim_blanks(member[end + 1 :]))
+            weight = read_weight(trim_blanks(member[end + 1 :]))
             if weight < 0:
                 return
         var name = trim_blanks(member[:end])
@@ -200,28 +203,3 @@ def accept_encoding_of(codings: List[ContentCoding]) -> String:
 
 def _least(listed: Int, weight: Int) -> Int:
     return weight if listed == _UNLISTED else min(listed, weight)
-
-
-def _weight_in(octets: Span[UInt8, _]) -> Int:
-    # RFC 9110 section 12.4.2: `q=`, 0 or 1, and at most three digits.
-    var count = len(octets)
-    if (
-        count < 3
-        or count > 7
-        or not equals_ignoring_case(octets[:2], "q=".as_bytes())
-    ):
-        return -1
-    var whole = octets[2] - 48
-    if whole > 1:
-        return -1
-    if count == 3:
-        return Int(whole) * _WEIGHT_MAX
-    if octets[3] != UInt8(ord(".")):
-        return -1
-    var weight = 0
-    for i in range(4, 7):
-        var digit = octets[i] - 48 if i < count else 0
-        if digit > 9 or (whole == 1 and digit != 0):
-            return -1
-        weight = weight * 10 + Int(digit)
-    return _WEIGHT_MAX if whole == 1 else weight

@@ -18,7 +18,6 @@ from flare.http.response import Response
 from flare.http.stream_function import StreamFunction
 from flare.message import (
     FieldName,
-    HeaderMap,
     Method,
     Status,
     allows_content,
@@ -26,6 +25,8 @@ from flare.message import (
 from flare.message.etag import lists_etag
 from flare.message.list_grammar import lists_member
 from flare.sys.coding_step import CodingFlush
+
+from .vary import add_to_vary
 
 
 struct Compress[H: Handler](Handler):
@@ -110,14 +111,14 @@ struct Compress[H: Handler](Handler):
         try:
             response = self.inner.serve(req)
         except e:
-            _try_to_vary(req.error_headers())
+            add_to_vary["Accept-Encoding"](req.error_headers())
             raise e^
         if may_be_discarded(req, response):
-            _try_to_vary(req.error_headers())
+            add_to_vary["Accept-Encoding"](req.error_headers())
         if response.status == Status.NOT_MODIFIED:
             self._match_not_modified(req, response)
         elif _may_change(response) and self._is_worth_it(response):
-            _vary(response.headers)
+            add_to_vary["Accept-Encoding"](response.headers)
             var coding = AcceptEncoding.of(req.headers).best(self._codings)
             if coding and coding.value() != ContentCoding.IDENTITY:
                 self._compress(req, response, coding.value())
@@ -146,7 +147,7 @@ struct Compress[H: Handler](Handler):
         # whose type and length are not known here.
         var coding = AcceptEncoding.of(req.headers).best(self._codings)
         if not _says_no_transform(response):
-            _vary(response.headers)
+            add_to_vary["Accept-Encoding"](response.headers)
             if (
                 coding
                 and coding.value() != ContentCoding.IDENTITY
@@ -258,24 +259,6 @@ def _says_no_transform(response: Response) -> Bool:
         if lists_member(value.as_bytes(), "no-transform".as_bytes()):
             return True
     return False
-
-
-@no_inline
-def _try_to_vary(mut headers: HeaderMap):
-    # A field that finds no room must not hide the error.
-    try:
-        _vary(headers)
-    except:
-        return
-
-
-def _vary(mut headers: HeaderMap) raises:
-    for value in headers.values("Vary"):
-        if lists_member(
-            value.as_bytes(), "accept-encoding".as_bytes()
-        ) or lists_member(value.as_bytes(), "*".as_bytes()):
-            return
-    headers.append("Vary", "Accept-Encoding")
 
 
 def _asks_with_etag_of(req: Request, response: Response) -> Bool:

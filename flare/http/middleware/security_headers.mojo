@@ -17,8 +17,8 @@ struct SecurityHeaders[H: Handler](Handler):
     own.
 
     They forbid guessing types (`X-Content-Type-Options: nosniff`), frames of
-    other sites (`X-Frame-Options: DENY`), and referrers (`Referrer-Policy:
-    no-referrer`). Add fields that depend on the site, such as
+    other sites (`X-Frame-Options: DENY`), and referrers for other sites
+    (`Referrer-Policy: same-origin`). Add fields that depend on the site, such as
     Content-Security-Policy, with `AddHeader`.
 
     Parameters:
@@ -59,4 +59,5 @@ def _add(mut headers: HeaderMap):
     if not headers.contains(_FRAME_OPTIONS):
         headers.append_constant[_FRAME_OPTIONS, "DENY"]()
     if not headers.contains(_REFERRER_POLICY):
-        headers.append_constant[_REFERRER_POLICY, "no-referrer"]()
+        # With `no-referrer`, forms of the site itself have `Origin: null`.
+        headers.append_constant[_REFERRER_POLICY, "same-origin"]()

@@ -11,6 +11,7 @@ from flare.runtime.backend import BackendKind
 
 from .http2_config import Http2Config
 from .records.log import AccessLog, LogSink
+from .records.server_metrics import ServerMetrics
 
 # Far from where sums overflow; in milliseconds 24 days.
 comptime _COUNT_MAX = (1 << 31) - 1
@@ -166,6 +167,8 @@ struct ServerConfig(Copyable, Movable):
     """
     var access_log: Optional[AccessLog]
     """The destination of a record for each request; none by default."""
+    var metrics: ServerMetrics
+    """The `Metrics` in which the server counts; none by default."""
     var http2: Http2Config
     """The limits on clients of HTTP/2."""
 
@@ -200,6 +203,7 @@ struct ServerConfig(Copyable, Movable):
         backend: BackendKind = BackendKind.AUTOMATIC,
         log: LogSink = LogSink.standard_error(),
         access_log: Optional[AccessLog] = None,
+        metrics: ServerMetrics = ServerMetrics(),
         var http2: Http2Config = Http2Config(),
     ):
         """Creates a configuration. Omitted arguments have their defaults.
@@ -241,6 +245,7 @@ struct ServerConfig(Copyable, Movable):
             backend: The kernel interface.
             log: The destination of the server's own messages.
             access_log: The destination of a record for each request.
+            metrics: The `Metrics` in which the server counts.
             http2: The limits on clients of HTTP/2.
         """
         self.max_header_size = max_header_size
@@ -271,6 +276,7 @@ struct ServerConfig(Copyable, Movable):
         self.backend = backend
         self.log = log
         self.access_log = access_log
+        self.metrics = metrics
         self.http2 = http2^
 
     def first_problem(self) -> Optional[ConfigProblem]:

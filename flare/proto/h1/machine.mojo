@@ -20,6 +20,8 @@ from .connection import H1State, Role
 from .error import H1Error
 from .plain_response import write_plain_response
 from .receive import (
+    count_received,
+    due_data,
     end_bodiless,
     next_body,
     next_request,
@@ -365,6 +367,31 @@ struct H1Machine(TrivialRegisterPassable):
         if s.receive_body != BodyKind.CHUNKED or s.chunk.part != ChunkPart.DATA:
             return 0
         return s.chunk.remaining
+
+    @always_inline
+    def due_data(self) -> Int:
+        """Returns how many octets of a request's content must be received
+        before any others. The owner may receive them itself.
+
+        Returns:
+            The rest of the Content-Length, or of the present chunk; 0 if none
+            are known to be due.
+        """
+        return due_data(self.state)
+
+    @always_inline
+    def count_received(self, count: Int) -> Bool:
+        """Counts content of a request that the owner of a server's machine has
+        received itself, in place of a `DATA` event.
+
+        Args:
+            count: The number of octets; at most `due_data`.
+
+        Returns:
+            True if they end the message. Then `END_OF_MESSAGE` was the next
+            event, which is done.
+        """
+        return count_received(self.state, count)
 
     @always_inline
     def has_begun_head(self, window_octets: Int, head: Head) -> Bool:

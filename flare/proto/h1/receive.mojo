@@ -189,6 +189,54 @@ def end_bodiless(state: PointerTo[H1State]) -> Bool:
     return True
 
 
+@always_inline
+def due_data(state: PointerTo[H1State]) -> Int:
+    """Returns how many octets of data must be received before any others.
+
+    Args:
+        state: A connection.
+
+    Returns:
+        The rest of the Content-Length, or of the present chunk; 0 outside of
+        a body.
+    """
+    ref s = state[]
+    if s.request != SideState.BODY:
+        return 0
+    if s.receive_body == BodyKind.LENGTH:
+        return s.receive_left
+    if s.receive_body == BodyKind.CHUNKED and s.chunk.part == ChunkPart.DATA:
+        return Int(s.chunk.remaining)
+    return 0
+
+
+@always_inline
+def count_received(state: PointerTo[H1State], count: Int) -> Bool:
+    """Counts data that the owner has received itself, in place of an event.
+
+    Args:
+        state: A server's connection.
+        count: The number of octets; at most `due_data`.
+
+    Returns:
+        True if they end the message. Then `END_OF_MESSAGE` was the next event,
+        which is done.
+    """
+    ref s = state[]
+    if s.receive_body == BodyKind.CHUNKED:
+        s.received += count
+        s.chunk.remaining -= UInt64(count)
+        if s.chunk.remaining == 0:
+            s.chunk.part = ChunkPart.DATA_CR
+        return False
+    s.receive_left -= count
+    if s.receive_left > 0:
+        return False
+    s.advance_request(SideInput.END)
+    s.finish_exchange()
+    return True
+
+
 @no_inline
 def next_response(
     state: PointerTo[H1State],

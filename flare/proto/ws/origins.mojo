@@ -4,10 +4,8 @@ A browser lets any page open a WebSocket to any server, with the cookies of its
 user. Only Origin shows which page asks (RFC 6455 section 10.2).
 """
 
-from flare.core import equals_ignoring_case, equals_lower, find_octet
-from flare.message import FieldSection
-
-comptime _COLON: UInt8 = 58
+from flare.core import equals_ignoring_case
+from flare.message import FieldSection, is_page_of_host
 
 
 struct WsOrigins(Copyable, Movable):
@@ -69,45 +67,14 @@ struct WsOrigins(Copyable, Movable):
         var lines = 0
         for value in fields.values("Origin"):
             lines += 1
-            if lines > 1 or not self._accepts(
-                value.as_bytes(), authority.as_bytes()
-            ):
+            if lines > 1 or not self._accepts(value.as_bytes(), authority):
                 return False
         return True
 
-    def _accepts(
-        self, origin: Span[UInt8, _], authority: Span[UInt8, _]
-    ) -> Bool:
+    def _accepts(self, origin: Span[UInt8, _], authority: StringSlice) -> Bool:
         if self._kind == Self._SAME_HOST:
-            return _is_of_host(origin, authority)
+            return is_page_of_host(origin, authority)
         for listed in self._listed:
             if equals_ignoring_case(origin, listed.as_bytes()):
                 return True
         return False
-
-
-def _is_of_host(origin: Span[UInt8, _], authority: Span[UInt8, _]) -> Bool:
-    # The scheme is not compared: a proxy may have decrypted the request.
-    var end = find_octet(origin, _COLON)
-    if end + 3 > len(origin) or origin[end + 1] != 47 or origin[end + 2] != 47:
-        return False
-    var port: StaticString
-    if equals_lower(origin[:end], "https".as_bytes()):
-        port = ":443"
-    elif equals_lower(origin[:end], "http".as_bytes()):
-        port = ":80"
-    else:
-        return False
-    var host = _without(origin[end + 3 :], port)
-    return len(host) > 0 and equals_ignoring_case(
-        host, _without(authority, port)
-    )
-
-
-def _without[
-    origin: Origin
-](authority: Span[UInt8, origin], port: StaticString) -> Span[UInt8, origin]:
-    var end = len(authority) - port.byte_length()
-    if end >= 0 and equals_ignoring_case(authority[end:], port.as_bytes()):
-        return authority[:end]
-    return authority

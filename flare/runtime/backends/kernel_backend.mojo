@@ -91,6 +91,21 @@ trait KernelBackend(Backend):
         """
         return send_octets(descriptor, octets, MSG_DONTWAIT)
 
+    def receive_at_once(
+        self, descriptor: Int32, into: Span[mut=True, UInt8, _]
+    ) -> Int:
+        """Receives octets that the kernel has.
+
+        Args:
+            descriptor: A connected socket without a receive in flight.
+            into: The destination, not empty.
+
+        Returns:
+            The number of octets; 0 at the end of the peer's stream; EAGAIN if
+            none has arrived, or another negated errno.
+        """
+        return receive_octets(descriptor, into, MSG_DONTWAIT)
+
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already.
 

@@ -22,9 +22,6 @@ from flare.sys.errno import (
     EBADF,
     ECONNREFUSED,
     ECONNRESET,
-    EMFILE,
-    ENFILE,
-    ENOMEM,
     ENOTCONN,
     EOPNOTSUPP,
     EPIPE,
@@ -32,6 +29,12 @@ from flare.sys.errno import (
 from flare.sys.socket_address import SocketAddressStorage
 from std.memory import unsafe_memcpy, unsafe_memset
 
+from .simulated_calls import (
+    accept_error,
+    receive_at_once,
+    send_at_once,
+    turn_away,
+)
 from .simulated_drought import begin_drought, end_drought
 from .simulated_network import (
     FIRST_WALL_SECONDS,
@@ -39,7 +42,7 @@ from .simulated_network import (
     SimulatedNetwork,
 )
 from .simulated_readiness import can_complete, poll_events
-from .simulated_sending import append_sent, octets_to_send, send_at_once
+from .simulated_sending import append_sent, octets_to_send
 from .simulated_socket import (
     PendingOperation,
     address_of,
@@ -202,6 +205,21 @@ struct SimulatedBackend(Backend):
         """
         return send_at_once(self.network, descriptor, octets)
 
+    def receive_at_once(
+        self, descriptor: Int32, into: Span[mut=True, UInt8, _]
+    ) -> Int:
+        """Receives octets that have arrived at this end.
+
+        Args:
+            descriptor: A connected socket without a receive in flight.
+            into: The destination, not empty.
+
+        Returns:
+            The number of octets; 0 at the end of the peer's stream; EAGAIN if
+            none has arrived, or another negated errno.
+        """
+        return receive_at_once(self.network, descriptor, into)
+
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already.
 
@@ -219,7 +237,7 @@ struct SimulatedBackend(Backend):
             return -EAGAIN
         ref s = self.network.state[]
         if s.draws.strikes(s.faults.accept_errors):
-            return self._accept_error()
+            return accept_error(self.network)
         var accepted = backlog.pop(0)
         self.network.note("accepts now", "", accepted)
         return Int(descriptor_of(accepted))
@@ -251,18 +269,7 @@ struct SimulatedBackend(Backend):
         Returns:
             0, or a negated errno.
         """
-        ref backlog = self.network.socket(self.network.find(listener))[].backlog
-        if len(backlog) == 0:
-            return -EAGAIN
-        var index = backlog.pop(0)
-        self.network.note("turns away", "", index)
-        ref socket = self.network.socket(index)[]
-        socket.inbound.clear()
-        if socket.other >= 0:
-            self.network.socket(socket.other)[].inbound.append(answer)
-            self.network.socket(socket.other)[].arrivals += 1
-        self.network.close(index)
-        return 0
+        return turn_away(self.network, listener, answer)
 
     def close(self, descriptor: Int32):
         """Closes a descriptor. An operation in flight counts as a misuse.
@@ -479,7 +486,9 @@ struct SimulatedBackend(Backend):
     ) -> Bool:
         ref s = self.network.state[]
         if s.draws.strikes(s.faults.accept_errors):
-            return self._finish(pending, self._accept_error(), completions)
+            return self._finish(
+                pending, accept_error(self.network), completions
+            )
         var accepted = self.network.socket(index)[].backlog.pop(0)
         return self._report(pending, Int(descriptor_of(accepted)), completions)
 
@@ -572,19 +581,6 @@ struct SimulatedBackend(Backend):
                 buffer,
             )
         )
-
-    def _accept_error(self) -> Int:
-        ref s = self.network.state[]
-        s.counts.accept_errors += 1
-        var chosen = s.draws.below(3)
-        if chosen == 0:
-            s.counts.accepts_emfile += 1
-            return -EMFILE
-        if chosen == 1:
-            s.counts.accepts_enfile += 1
-            return -ENFILE
-        s.counts.accepts_enomem += 1
-        return -ENOMEM
 
     @always_inline
     def _note(self, what: StaticString, operation: Operation, value: Int = 0):

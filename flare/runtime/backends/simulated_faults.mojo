@@ -123,6 +123,26 @@ struct FaultCount(ImplicitlyCopyable):
 
 
 @fieldwise_init
+struct FailedAcceptCounts(ImplicitlyCopyable):
+    """Counts the accepts that failed, by reason."""
+
+    var emfile: Int
+    """The process has too many descriptors."""
+    var enfile: Int
+    """The system has too many descriptors."""
+    var enomem: Int
+    """The kernel has no memory."""
+
+    def total(self) -> Int:
+        """Returns the sum.
+
+        Returns:
+            The number of accepts that failed.
+        """
+        return self.emfile + self.enfile + self.enomem
+
+
+@fieldwise_init
 struct SimulatedFaultCounts(ImplicitlyCopyable):
     """Counts the faults that struck."""
 
@@ -140,14 +160,8 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
     """Receives that found no buffer."""
     var droughts: Int
     """Times at which the pool of buffers ran dry."""
-    var accept_errors: Int
-    """Accepts that failed, for any of the three next reasons."""
-    var accepts_emfile: Int
-    """Accepts that failed: the process has too many descriptors."""
-    var accepts_enfile: Int
-    """Accepts that failed: the system has too many descriptors."""
-    var accepts_enomem: Int
-    """Accepts that failed: the kernel has no memory."""
+    var failed_accepts: FailedAcceptCounts
+    """Accepts that failed."""
     var cancels: Int
     """Operations in flight that were cancelled."""
     var late_cancels: Int
@@ -158,10 +172,13 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
     """Such answers to an operation whose block was used again."""
     var early_finals: Int
     """Multishot operations that ended though they could have gone on."""
+    var at_once: Int
+    """Receives without an operation that got octets."""
 
     def __init__(out self):
         """Creates counters at zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        var accepts = FailedAcceptCounts(0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, accepts, 0, 0, 0, 0, 0, 0)
 
     def rows(self) -> List[FaultCount]:
         """Returns the counts.
@@ -177,14 +194,15 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
             FaultCount("resets", self.resets),
             FaultCount("missing buffers", self.missing_buffers),
             FaultCount("droughts", self.droughts),
-            FaultCount("accepts emfile", self.accepts_emfile),
-            FaultCount("accepts enfile", self.accepts_enfile),
-            FaultCount("accepts enomem", self.accepts_enomem),
+            FaultCount("accepts emfile", self.failed_accepts.emfile),
+            FaultCount("accepts enfile", self.failed_accepts.enfile),
+            FaultCount("accepts enomem", self.failed_accepts.enomem),
             FaultCount("cancels", self.cancels),
             FaultCount("late cancels", self.late_cancels),
             FaultCount("stale completions", self.stale_completions),
             FaultCount("stale to new users", self.stale_to_new_users),
             FaultCount("early finals", self.early_finals),
+            FaultCount("received at once", self.at_once),
         ]
 
 

@@ -2,10 +2,7 @@
 
 from flare.core import Buffer
 from flare.runtime.operation import CANCELLED, Operation
-from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EPIPE
 from flare.sys.folder import read_at
-
-from .simulated_network import WINDOW_OCTETS, SimulatedNetwork
 
 
 def octets_to_send(operation: Operation) -> Int:
@@ -53,41 +50,3 @@ def append_sent(operation: Operation, count: Int, mut inbound: Buffer) -> Int:
         return first + read
     # The next send reports why there were none.
     return first if first > 0 else read
-
-
-def send_at_once(
-    network: SimulatedNetwork, descriptor: Int32, octets: Span[UInt8, _]
-) -> Int:
-    """Sends octets as a system call that does not wait. Chance may shorten it.
-
-    Args:
-        network: The network.
-        descriptor: The socket.
-        octets: The octets.
-
-    Returns:
-        The number of octets taken, or a negated errno.
-    """
-    var index = network.find(descriptor)
-    if index < 0:
-        return -EBADF
-    ref socket = network.socket(index)[]
-    if socket.is_reset or socket.sending_ended:
-        return -ECONNRESET if socket.is_reset else -EPIPE
-    if socket.other < 0:
-        # The kernel takes the octets, and learns only later that the peer is
-        # gone.
-        network.reset(index)
-        return len(octets)
-    ref other = network.socket(socket.other)[]
-    var count = min(len(octets), WINDOW_OCTETS - len(other.inbound))
-    if count <= 0:
-        return -EAGAIN
-    ref s = network.state[]
-    if count > 1 and s.draws.strikes(s.faults.short_sends):
-        s.counts.short_sends += 1
-        count = 1 + s.draws.below(count - 1)
-    network.note("sends at once", "", index, count)
-    other.inbound.append(octets[:count])
-    other.arrivals += 1
-    return count

@@ -2,6 +2,7 @@
 
 from std.testing import assert_equal, assert_true
 
+from flare.core import Buffer
 from flare.runtime.operation import NO_BUFFERS, OperationKind
 from flare.runtime.reactor import RECEIVE_BUFFER_OCTETS, ReactorConfig
 
@@ -59,6 +60,71 @@ def receive_finds_what_has_arrived_before[W: ReactorWorld]() raises:
     scene.close(one)
     scene.close(other)
     scene^.end()
+
+
+def receive_at_once_does_not_wait[W: ReactorWorld]() raises:
+    """A receive without an operation returns octets, EAGAIN, or the end. Later
+    operations receive the octets that it leaves, and those that arrive
+    afterwards.
+
+    Parameters:
+        W: The world that runs the test.
+
+    Raises:
+        Error: If the claim does not hold.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    # A receive before leaves the backend with knowledge of the socket.
+    scene.deliver(other, "first")
+    var first = scene.receive(one, multishot=False)
+    scene.finish(first)
+    assert_equal(_received_at_once(scene, one, 9), "-11")
+    scene.deliver(other, "abcdef")
+    scene.turns(3)
+    var taken = String()
+    while taken.byte_length() < 4:
+        taken += _received_at_once(scene, one, 4 - taken.byte_length())
+    assert_equal(taken, "abcd")
+    var rest = scene.receive(one, multishot=True)
+    scene.expect(rest, 2)
+    scene.deliver(other, "gh")
+    scene.expect(rest, 4)
+    assert_equal(rest.text(), "efgh")
+    rest.cancel()
+    scene.finish(rest)
+    # The backend has not seen that these octets were taken.
+    scene.deliver(other, "i")
+    scene.turns(3)
+    assert_equal(_received_at_once(scene, one, 9), "i")
+    var last = scene.receive(one, multishot=False)
+    scene.turns(3)
+    assert_equal(last.count(), 0)
+    scene.deliver(other, "j")
+    scene.finish(last)
+    assert_equal(last.text(), "j")
+    scene.world.reactor().end_sending(other)
+    scene.turns(3)
+    assert_equal(_received_at_once(scene, one, 9), "")
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def _received_at_once[
+    W: ReactorWorld
+](mut scene: Scene[W], descriptor: Int32, room: Int) raises -> String:
+    var octets = Buffer()
+    var count = scene.world.reactor().receive_at_once(
+        descriptor,
+        Span[UInt8, MutUntrackedOrigin](
+            unsafe_ptr=octets.reserve(room), length=room
+        ),
+    )
+    if count < 0:
+        return String(count)
+    octets.advance(count)
+    return String(StringSlice(unsafe_from_utf8=octets.span()))
 
 
 def multishot_receive_goes_on[W: ReactorWorld]() raises:

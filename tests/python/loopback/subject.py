@@ -46,6 +46,11 @@ def build(source=SOURCE):
     return tested_programs.build(source)
 
 
+def build_sanitized(source):
+    """Builds a program with AddressSanitizer; gives its path."""
+    return tested_programs.build_sanitized(source)
+
+
 class Subject:
     """Is one process of the server under test."""
 

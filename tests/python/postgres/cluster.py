@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
 USER = "app"
@@ -32,6 +33,17 @@ def missing():
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         return "setpriv is not installed"
     return None
+
+
+def start(add_cleanup):
+    """Starts a server for tests, or skips them; `add_cleanup` is that of their
+    class or module."""
+    problem = missing()
+    if problem:
+        raise unittest.SkipTest(problem)
+    cluster = Cluster()
+    add_cleanup(cluster.close)
+    return cluster
 
 
 class Cluster:
@@ -134,7 +146,7 @@ class Cluster:
         """Runs a statement."""
         return subprocess.run(
             [
-                tools() / "psql", "-X", "-q", "-h", "127.0.0.1",
+                tools() / "psql", "-X", "-q", "-A", "-t", "-h", "127.0.0.1",
                 "-p", str(self.port), "-U", USER, "-d", database,
                 "-v", "ON_ERROR_STOP=1", "-c", statement,
             ],
@@ -144,9 +156,14 @@ class Cluster:
                 "PGOPTIONS": "-c client_min_messages=warning",
                 "PATH": os.environ["PATH"],
             },
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=None if check else subprocess.DEVNULL,
+            text=True,
         )  # fmt: skip
+
+    def ask(self, statement, database="postgres"):
+        """Runs a query, and gives its rows as text."""
+        return self.psql(statement, database).stdout.strip()
 
     def url(
         self, database, query="", host="localhost", port=None, user=None

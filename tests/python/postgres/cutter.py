@@ -1,4 +1,4 @@
-"""A proxy that ends connections in the middle of a conversation."""
+"""Proxies that end or refuse connections."""
 
 import re
 import select
@@ -9,21 +9,17 @@ import threading
 NAME = re.compile(rb"cut-(\d+)-")
 
 
-class Cutter:
-    """Forwards connections to a server. The first one of each number that is
-    in the client's first octets ends after as many octets of one direction.
-    """
+class Proxy:
+    """Forwards connections to a server."""
 
-    def __init__(self, port, cuts_answers):
+    def __init__(self, port):
         self.server_port = port
-        self.cuts_answers = cuts_answers
-        self.seen = set()
-        self.cuts = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
+        """Takes no more connections."""
         # A thread that waits in accept would keep the socket open.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -45,6 +41,26 @@ class Cutter:
                 self._forward(client, server)
             except OSError:
                 pass
+
+    def _forward(self, client, server):
+        other = {client: server, server: client}
+        while True:
+            for source in select.select([client, server], [], [])[0]:
+                octets = source.recv(65536)
+                if not octets:
+                    return
+                other[source].sendall(octets)
+
+
+class Cutter(Proxy):
+    """Ends the first connection of each number that is in the client's first
+    octets after as many octets of one direction."""
+
+    def __init__(self, port, cuts_answers):
+        self.cuts_answers = cuts_answers
+        self.seen = set()
+        self.cuts = 0
+        super().__init__(port)
 
     def _forward(self, client, server):
         first = client.recv(65536)
@@ -78,4 +94,25 @@ class Cutter:
             # With a reset instead of an end.
             client.setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+
+
+class Starting(Proxy):
+    """Refuses the first connections, as a server does that is starting up."""
+
+    def __init__(self, port, refusals):
+        self.refusals = refusals
+        super().__init__(port)
+
+    def _serve(self, client):
+        if self.refusals == 0:
+            return super()._serve(client)
+        self.refusals -= 1
+        fields = (
+            b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+        )
+        with client:
+            client.recv(65536)
+            client.sendall(
+                b"E" + struct.pack(">I", len(fields) + 4) + fields
             )

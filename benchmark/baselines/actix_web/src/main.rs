@@ -9,9 +9,9 @@ use actix_web::body::SizedStream;
 use actix_web::http::header::ContentType;
 use actix_web::rt::time::sleep;
 use actix_web::web::{self, Bytes, Data};
-use actix_web::{get, post, App, Error, HttpRequest, HttpResponse, HttpServer};
-use actix_ws::Message;
+use actix_web::{get, post, App, Error, HttpResponse, HttpServer};
 use catalogue::{filler, Catalogue, Options, Turn};
+use echoing::actix::echo;
 use futures_util::{stream, StreamExt};
 use secured::tls_config;
 
@@ -67,33 +67,6 @@ async fn download(octets: web::Path<usize>) -> HttpResponse {
         .body(SizedStream::new(octets as u64, stream::iter(pieces)))
 }
 
-#[get("/ws")]
-async fn echo(
-    request: HttpRequest,
-    content: web::Payload,
-) -> Result<HttpResponse, Error> {
-    let (response, mut session, mut messages) =
-        actix_ws::handle(&request, content)?;
-    actix_web::rt::spawn(async move {
-        while let Some(Ok(message)) = messages.recv().await {
-            let sent = match message {
-                Message::Text(text) => session.text(text).await,
-                Message::Binary(octets) => session.binary(octets).await,
-                Message::Ping(octets) => session.pong(&octets).await,
-                Message::Close(reason) => {
-                    let _ = session.close(reason).await;
-                    return;
-                }
-                _ => Ok(()),
-            };
-            if sent.is_err() {
-                return;
-            }
-        }
-    });
-    Ok(response)
-}
-
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
     let options = Options::from_arguments();
@@ -110,7 +83,7 @@ async fn main() -> std::io::Result<()> {
             .service(delay)
             .service(upload)
             .service(download)
-            .service(echo)
+            .route("/ws", web::get().to(echo))
             .service(
                 Files::new("/files", files.clone())
                     .disable_content_disposition(),

@@ -1,13 +1,19 @@
 //! The arena's profiles on actix-web, which starts its workers itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::ContentType;
 use actix_web::middleware::Compress;
 use actix_web::rt::time::sleep;
 use actix_web::web::{self, Bytes, Data};
-use actix_web::{get, post, App, Error, HttpResponse, HttpServer};
-use arena_data::{number_in, Dataset, Options, CONTENT_MAX, DELAY_MAX};
+use actix_web::{
+    get, post, put, App, Error, HttpRequest, HttpResponse, HttpServer,
+};
+use arena_data::{
+    number_in, Cache, Dataset, Failure, Options, Store, CONTENT_MAX, DELAY_MAX,
+};
+use echoing::actix::echo as echo_messages;
 use futures_util::StreamExt;
 use secured::tls_config;
 use serde::Deserialize;
@@ -78,13 +84,89 @@ async fn page(
         .body(data.page(count.into_inner(), factor.m.unwrap_or(1)))
 }
 
+fn failed(failure: Failure) -> HttpResponse {
+    match failure {
+        Failure::Database => HttpResponse::ServiceUnavailable().finish(),
+        Failure::Content => HttpResponse::UnprocessableEntity().finish(),
+    }
+}
+
+#[get("/async-db")]
+async fn items_by_price(
+    request: HttpRequest,
+    store: Data<Store>,
+) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(store.items_by_price(request.query_string()).await)
+}
+
+#[get("/fortunes")]
+async fn fortunes(store: Data<Store>) -> HttpResponse {
+    match store.fortunes().await {
+        Ok(page) => {
+            HttpResponse::Ok().content_type(ContentType::html()).body(page)
+        }
+        Err(failure) => failed(failure),
+    }
+}
+
+#[get("/crud/items")]
+async fn list_items(request: HttpRequest, store: Data<Store>) -> HttpResponse {
+    match store.item_page(request.query_string()).await {
+        Ok(page) => {
+            HttpResponse::Ok().content_type(ContentType::json()).body(page)
+        }
+        Err(failure) => failed(failure),
+    }
+}
+
+#[post("/crud/items")]
+async fn create_item(content: Bytes, store: Data<Store>) -> HttpResponse {
+    match store.create(&content).await {
+        Ok(id) => HttpResponse::Created()
+            .insert_header(("Location", format!("/crud/items/{id}")))
+            .finish(),
+        Err(failure) => failed(failure),
+    }
+}
+
+#[get("/crud/items/{id}")]
+async fn read_item(id: web::Path<i32>, store: Data<Store>) -> HttpResponse {
+    match store.item(id.into_inner()).await {
+        Ok(Some((text, cached))) => HttpResponse::Ok()
+            .content_type(ContentType::json())
+            .insert_header(("X-Cache", cached))
+            .body(text),
+        Ok(None) => HttpResponse::NotFound().finish(),
+        Err(failure) => failed(failure),
+    }
+}
+
+#[put("/crud/items/{id}")]
+async fn change_item(
+    id: web::Path<i32>,
+    content: Bytes,
+    store: Data<Store>,
+) -> HttpResponse {
+    match store.change(id.into_inner(), &content).await {
+        Ok(true) => text("changed".to_owned()),
+        Ok(false) => HttpResponse::NotFound().finish(),
+        Err(failure) => failed(failure),
+    }
+}
+
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
     let options = Options::from_arguments();
     let data = Data::new(Dataset::load(&options.data));
+    let cache = Arc::new(Cache::default());
+    let Options { port, workers, ref certificates, .. } = options;
+    let certificates = certificates.clone();
     let server = HttpServer::new(move || {
         App::new()
             .app_data(data.clone())
+            .app_data(Data::new(Store::open(&options, cache.clone())))
             .app_data(web::PayloadConfig::new(CONTENT_MAX))
             .service(
                 web::resource("/baseline11")
@@ -95,16 +177,23 @@ async fn main() -> std::io::Result<()> {
             .service(delay)
             .service(upload)
             .service(echo)
+            .route("/ws", web::get().to(echo_messages))
+            .service(items_by_price)
+            .service(fortunes)
+            .service(list_items)
+            .service(create_item)
+            .service(read_item)
+            .service(change_item)
             .service(
                 web::resource("/json/{count}")
                     .wrap(Compress::default())
                     .route(web::get().to(page)),
             )
     })
-    .workers(options.workers)
+    .workers(workers)
     .backlog(4096);
-    let address = ("127.0.0.1", options.port);
-    match options.certificates {
+    let address = ("127.0.0.1", port);
+    match certificates {
         None => server.bind(address)?,
         Some(folder) => {
             let certificate = folder.join("server.crt");

@@ -1,12 +1,16 @@
 //! The arena's data set, and what its Rust servers do alike.
 
+mod store;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
 use serde::{Deserialize, Serialize};
+pub use store::{Cache, Failure, Store};
 
 pub const CONTENT_MAX: usize = 32 << 20;
+const CONNECTIONS: usize = 32;
 pub const DELAY_MAX: u64 = 30_000;
 const BROTLI_QUALITY: i32 = 2;
 const BROTLI_WINDOW_BITS: i32 = 19;
@@ -19,6 +23,10 @@ pub struct Options {
     pub data: PathBuf,
     /// Serve inside of TLS, with the certificate in this folder.
     pub certificates: Option<PathBuf>,
+    /// The URL of the database.
+    pub database: Option<String>,
+    /// How many connections all workers open to it.
+    pub connections: usize,
 }
 
 impl Options {
@@ -38,6 +46,9 @@ impl Options {
             workers: usize::from(number("--workers")),
             data: flag("--data").unwrap_or("/data").into(),
             certificates: flag("--certificates").map(PathBuf::from),
+            database: flag("--database").map(str::to_owned),
+            connections: flag("--connections")
+                .map_or(CONNECTIONS, |_| usize::from(number("--connections"))),
         }
     }
 }
@@ -120,13 +131,17 @@ impl Dataset {
 
 /// Gives the number of a query parameter; none if it is absent.
 pub fn parameter(query: &str, name: &str) -> Result<Option<i64>, &'static str> {
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    match pairs.find(|(key, _)| *key == name) {
-        Some((_, text)) => {
+    match text_of(query, name) {
+        Some(text) => {
             text.parse().map(Some).map_err(|_| "a parameter is not a number")
         }
         None => Ok(None),
     }
+}
+
+fn text_of<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, text)| text)
 }
 
 /// Gives the number in a content; 0 if it is empty.

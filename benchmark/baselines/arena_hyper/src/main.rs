@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arena_data::{
-    compressed, number_in, parameter, Dataset, Options, CONTENT_MAX, DELAY_MAX,
+    compressed, number_in, parameter, Cache, Dataset, Failure, Options, Store,
+    CONTENT_MAX, DELAY_MAX,
 };
 use bytes::Bytes;
+use echoing::hyper::upgrade;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
@@ -29,6 +31,7 @@ static TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
 static OCTETS: HeaderValue =
     HeaderValue::from_static("application/octet-stream");
+static HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 static BROTLI: HeaderValue = HeaderValue::from_static("br");
 static VARIES: HeaderValue = HeaderValue::from_static("accept-encoding");
 
@@ -109,11 +112,67 @@ fn page(request: &Request<Incoming>, text: &str, data: Dataset) -> Answer {
     response
 }
 
+fn failed(failure: Failure) -> Answer {
+    with_status(
+        match failure {
+            Failure::Database => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Content => StatusCode::UNPROCESSABLE_ENTITY,
+        },
+        "",
+    )
+}
+
+async fn items(
+    request: Request<Incoming>,
+    store: &Store,
+) -> Result<Answer, BoxError> {
+    let (head, content) = request.into_parts();
+    if head.method == Method::POST {
+        let content = content_of(content).await?;
+        return Ok(match store.create(&content).await {
+            Ok(_) => with_status(StatusCode::CREATED, ""),
+            Err(failure) => failed(failure),
+        });
+    }
+    Ok(match store.item_page(head.uri.query().unwrap_or("")).await {
+        Ok(page) => whole(&JSON, page),
+        Err(failure) => failed(failure),
+    })
+}
+
+async fn item(
+    request: Request<Incoming>,
+    id: i32,
+    store: &Store,
+) -> Result<Answer, BoxError> {
+    let not_found = with_status(StatusCode::NOT_FOUND, "");
+    if request.method() == Method::PUT {
+        let content = content_of(request.into_body()).await?;
+        return Ok(match store.change(id, &content).await {
+            Ok(true) => whole(&TEXT, "changed"),
+            Ok(false) => not_found,
+            Err(failure) => failed(failure),
+        });
+    }
+    Ok(match store.item(id).await {
+        Ok(Some((text, cached))) => {
+            let mut response = whole(&JSON, text);
+            let cached = HeaderValue::from_static(cached);
+            response.headers_mut().insert("x-cache", cached);
+            response
+        }
+        Ok(None) => not_found,
+        Err(failure) => failed(failure),
+    })
+}
+
 async fn answer(
     request: Request<Incoming>,
     data: Dataset,
+    store: Arc<Store>,
 ) -> Result<Answer, BoxError> {
     let path = request.uri().path();
+    let query = request.uri().query().unwrap_or("");
     Ok(match (request.method(), path) {
         (&Method::GET | &Method::POST, "/baseline11") => add(request).await?,
         (&Method::GET, "/pipeline") => whole(&TEXT, "ok"),
@@ -121,11 +180,26 @@ async fn answer(
         (&Method::POST, "/echo") => {
             whole(&OCTETS, content_of(request.into_body()).await?)
         }
-        (&Method::GET, _) => {
+        (&Method::GET, "/ws") => upgrade(request),
+        (&Method::GET, "/async-db") => {
+            whole(&JSON, store.items_by_price(query).await)
+        }
+        (&Method::GET, "/fortunes") => match store.fortunes().await {
+            Ok(page) => whole(&HTML, page),
+            Err(failure) => failed(failure),
+        },
+        (&Method::GET | &Method::POST, "/crud/items") => {
+            items(request, &store).await?
+        }
+        (&Method::GET | &Method::PUT, _) => {
             if let Some(text) = path.strip_prefix("/json/") {
                 page(&request, text, data)
             } else if let Some(text) = path.strip_prefix("/delay/") {
                 delay(text).await
+            } else if let Some(Ok(id)) =
+                path.strip_prefix("/crud/items/").map(str::parse)
+            {
+                item(request, id, &store).await?
             } else {
                 with_status(StatusCode::NOT_FOUND, "")
             }
@@ -134,14 +208,19 @@ async fn answer(
     })
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, data: Dataset) {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    data: Dataset,
+    store: Arc<Store>,
+) {
     // A peer that breaks off concerns nobody else.
     let _ = http1::Builder::new()
         .pipeline_flush(true)
         .serve_connection(
             TokioIo::new(stream),
-            service_fn(|request| answer(request, data)),
+            service_fn(|request| answer(request, data, store.clone())),
         )
+        .with_upgrades()
         .await;
 }
 
@@ -157,18 +236,19 @@ async fn serve(
     port: u16,
     tls: Option<TlsAcceptor>,
     data: Dataset,
+    store: Arc<Store>,
 ) -> std::io::Result<()> {
     let listener = listen(port)?;
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let tls = tls.clone();
+        let (tls, store) = (tls.clone(), store.clone());
         tokio::spawn(async move {
             match tls {
-                None => converse(stream, data).await,
+                None => converse(stream, data, store).await,
                 Some(tls) => {
                     if let Ok(stream) = tls.accept(stream).await {
-                        converse(stream, data).await;
+                        converse(stream, data, store).await;
                     }
                 }
             }
@@ -186,16 +266,19 @@ fn main() {
             &[b"http/1.1"],
         )))
     });
+    let cache = Arc::new(Cache::default());
+    let workers = options.workers;
     let worker = move || {
+        let store = Arc::new(Store::open(&options, cache.clone()));
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .and_then(|runtime| {
-                runtime.block_on(serve(options.port, tls.clone(), data))
+                runtime.block_on(serve(options.port, tls.clone(), data, store))
             })
             .expect("the server ended")
     };
-    for _ in 1..options.workers {
+    for _ in 1..workers {
         std::thread::spawn(worker.clone());
     }
     worker()

@@ -33,11 +33,14 @@ struct ClientTls(Copyable, Movable):
     """For requests, to which HTTP/2 is offered."""
     var alone: Optional[TlsContext]
     """For requests that need HTTP/1.1, as an upgrade does."""
+    var proxy: Optional[TlsContext]
+    """For connections to proxies."""
 
     def __init__(out self):
         """Creates no context."""
         self.sharing = None
         self.alone = None
+        self.proxy = None
 
 
 struct ClientState(Movable):
@@ -171,7 +174,7 @@ struct ClientState(Movable):
         if url.is_secure() or self.config.unix_socket:
             return False
         var proxy = self.config.proxies.proxy_for(False, url.host(), url.port())
-        return Bool(proxy) and proxy.value().kind == Proxy.HTTP
+        return Bool(proxy) and proxy.value().kind != Proxy.SOCKS5
 
     def counted(self) -> ClientStatistics:
         """Returns the counters.

@@ -7,7 +7,7 @@ from flare.tls import TlsContext
 from ...alpn import AlpnName
 from ...client_error import ClientError, Phase
 from ..exchange.client_exchange import ClientExchange
-from ..pool.connect import open_connection
+from ..pool.connect import TlsContexts, open_connection
 from ..pool.origin import Origin
 from .call import Call, exchange_of
 from .client_state import ClientState
@@ -46,7 +46,7 @@ def lent(
     try:
         var handshake_us = open_connection(
             Pointer(to=state[].config).unsafe_origin_cast[MutUntrackedOrigin](),
-            _context_for(state, origin),
+            TlsContexts(_context_for(state, origin), _proxy_context(state)),
             origin,
             exchange,
         )
@@ -76,11 +76,28 @@ def _context_for(
     return state[].tls.alone
 
 
+def _proxy_context(
+    state: PointerTo[ClientState],
+) raises -> Optional[TlsContext]:
+    if not state[].config.proxies.has_secure():
+        return None
+    if not state[].tls.proxy:
+        state[].tls.proxy = _context(state, may_share=False, is_for_proxy=True)
+    return state[].tls.proxy
+
+
 def _context(
-    state: PointerTo[ClientState], *, may_share: Bool
+    state: PointerTo[ClientState],
+    *,
+    may_share: Bool,
+    is_for_proxy: Bool = False,
 ) raises -> TlsContext:
     try:
         var config = state[].config.tls.copy()
+        if is_for_proxy:
+            # These are meant for origins.
+            config.identity = None
+            config.expected_name = None
         if len(config.application_protocols) == 0:
             config.application_protocols = [
                 String(AlpnName.HTTP_2),

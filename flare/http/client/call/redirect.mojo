@@ -4,7 +4,7 @@ Pure functions over received fields: RFC 9110 section 15.4.
 """
 
 from flare.message import HeaderMap, Method, SyntaxError, Url, resolve_location
-from flare.message.url_location import NO_IDNA
+from flare.message.international_host import NOT_CONVERTED
 
 from ...client_error import ClientError, Phase, raised
 from ..credentials.secrets import drop_secrets
@@ -153,8 +153,8 @@ def _reason_of(fault: SyntaxError) -> StaticString:
         return _OTHER_SCHEME
     if fault.part == "user information":
         return "Location holds user information"
-    if fault.part == "host" and fault.reason == NO_IDNA:
-        return "the host of Location is not ASCII, and IDNA is not supported"
+    if fault.part == "host" and fault.reason == NOT_CONVERTED:
+        return "the host of Location has a letter that is not converted"
     if fault.part == "host" or fault.part == "port":
         return "Location names no host that can be asked"
     return "Location is no URL of http or https"

@@ -8,6 +8,7 @@ from flare.tls import TlsConfig
 from ...cookie_jar import CookieJar
 from ...encoding.limits import DecodingLimits
 from .call_log import CallLog
+from .connect_to import ConnectTo
 from .http2 import ClientHttp2Config
 from .proxy import ProxyRules
 from .retry import RetryPolicy
@@ -199,6 +200,10 @@ struct ClientConfig(Copyable, Movable):
     """The TLS configuration."""
     var proxies: ProxyRules
     """The proxies, by host."""
+    var connect_to: List[ConnectTo]
+    """The hosts for which the client connects to another address. The first
+    rule for a host applies, unless a proxy is asked for it.
+    """
     var unix_socket: Optional[String]
     """The path of a Unix socket to which all connections go, for any host;
     https is then refused.
@@ -241,6 +246,7 @@ struct ClientConfig(Copyable, Movable):
         default_fields: Bool = True,
         var tls: TlsConfig = TlsConfig(),
         var proxies: ProxyRules = ProxyRules(),
+        var connect_to: List[ConnectTo] = List[ConnectTo](),
         var unix_socket: Optional[String] = None,
         decoding: Optional[DecodingLimits] = DecodingLimits(),
         var cookies: Optional[CookieJar] = None,
@@ -261,6 +267,8 @@ struct ClientConfig(Copyable, Movable):
             default_fields: Whether to add User-Agent and Accept.
             tls: The TLS configuration.
             proxies: The proxies, by host.
+            connect_to: The hosts for which the client connects to another
+                address.
             unix_socket: The path of a socket to connect to.
             decoding: The limits of decoding; `None` turns it off.
             cookies: The initial cookies of the client's jar.
@@ -278,6 +286,7 @@ struct ClientConfig(Copyable, Movable):
         self.default_fields = default_fields
         self.tls = tls^
         self.proxies = proxies^
+        self.connect_to = connect_to^
         self.unix_socket = unix_socket^
         self.decoding = decoding
         self.cookies = cookies^
@@ -310,6 +319,9 @@ struct ClientConfig(Copyable, Movable):
             return problem
         if self.http2_prior_knowledge and not self.http2:
             return StaticString("http2_prior_knowledge without http2")
+        for rule in self.connect_to:
+            if not rule.is_valid():
+                return StaticString("a rule of connect_to has no such address")
         for name in self.secret_headers:
             if not is_token(name.as_bytes()):
                 return StaticString("a name in secret_headers is no field name")

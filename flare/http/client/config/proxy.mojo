@@ -30,6 +30,11 @@ struct Proxy(Copyable, Movable):
     """
     comptime SOCKS5: UInt8 = 1
     """A SOCKS 5 proxy (RFC 1928), which resolves the host itself."""
+    comptime HTTPS: UInt8 = 2
+    """An HTTP proxy to which TLS is spoken: its credentials and the names of
+    hosts stay secret on the way. `ClientConfig.tls` decides which certificates
+    of it are trusted. A client certificate is not shown to it.
+    """
 
     var kind: UInt8
     """One of the constants."""
@@ -54,7 +59,7 @@ struct Proxy(Copyable, Movable):
         """Creates a proxy.
 
         Args:
-            kind: `HTTP` or `SOCKS5`.
+            kind: `HTTP`, `HTTPS` or `SOCKS5`.
             host: The proxy's host.
             port: The proxy's port.
             user: The user, if the proxy requires authentication.
@@ -71,9 +76,10 @@ struct Proxy(Copyable, Movable):
         """Parses the form in which environment variables specify proxies.
 
         Args:
-            text: `http://user:password@host:port`, `socks5://host:port`, or
-                `host:port`. The default port is 80 or 1080. Octets of user and
-                password are escaped as in a URL.
+            text: `http://user:password@host:port`, `https://host:port`,
+                `socks5://host:port`, or `host:port`. The default port is 80,
+                443 or 1080. Octets of user and password are escaped as in a
+                URL.
 
         Returns:
             The proxy.
@@ -91,6 +97,9 @@ struct Proxy(Copyable, Movable):
             if name == "socks5" or name == "socks5h":
                 kind = Self.SOCKS5
                 port = 1080
+            elif name == "https":
+                kind = Self.HTTPS
+                port = 443
             elif name != "http":
                 raise _bad_proxy()
         while len(rest) > 0 and rest[len(rest) - 1] == _SLASH:
@@ -220,6 +229,17 @@ struct ProxyRules(Copyable, Movable):
         if problem:
             raise raised(ClientError.BAD_CONFIG, Phase.PREPARE, problem.value())
         return rules^
+
+    @always_inline
+    def has_secure(self) -> Bool:
+        """Returns whether TLS is spoken to a proxy.
+
+        Returns:
+            True if one of them has the kind `HTTPS`.
+        """
+        return (Bool(self.http) and self.http.value().kind == Proxy.HTTPS) or (
+            Bool(self.https) and self.https.value().kind == Proxy.HTTPS
+        )
 
     def proxy_for(
         self, is_secure: Bool, host: StringSlice, port: Int

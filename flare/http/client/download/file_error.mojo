@@ -16,6 +16,7 @@ comptime _OPERATIONS: List[StaticString] = [
     "open",
     "lock",
     "truncate",
+    "read",
     "write",
     "sync",
     "rename",
@@ -33,6 +34,8 @@ struct FileError(Copyable, Movable, Writable):
     """Another download is writing the file."""
     comptime TRUNCATE: StaticString = "truncate"
     """The file cannot be emptied."""
+    comptime READ: StaticString = "read"
+    """The file cannot be read; for example, it is too long."""
     comptime WRITE: StaticString = "write"
     """The file cannot be written; for example, the disk is full."""
     comptime SYNC: StaticString = "sync"

@@ -68,6 +68,7 @@ def decoder_for(
         raise Error(ClientError.because(Phase.HEAD, e))
 
 
+@always_inline
 def octets_max_of(limits: Optional[DecodingLimits], octets_max: Int) -> Int:
     """Returns the limit of a content in memory.
 

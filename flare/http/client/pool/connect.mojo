@@ -10,6 +10,7 @@ from flare.unix import UnixStream
 from ...alpn import AlpnName
 from ...client_error import ClientError, Phase, raised
 from ..config.client_config import ClientConfig
+from ..config.proxy import Proxy
 from ..credentials.secrets import proxy_authorization
 from ..exchange.client_exchange import ClientExchange
 from ..transport.liveness import Liveness
@@ -17,12 +18,22 @@ from ..shared.shared_connection import SharedConnection
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock, now
 from .origin import Origin, Route
-from .tunnel import tunnelled
+from .tunnel import ask_for_tunnel, ask_socks
+
+
+@fieldwise_init
+struct TlsContexts(ImplicitlyCopyable):
+    """The contexts of TLS for one connection."""
+
+    var origin: Optional[TlsContext]
+    """For the origin, if TLS is spoken to it."""
+    var proxy: Optional[TlsContext]
+    """For its proxy, if TLS is spoken to one."""
 
 
 def open_connection(
     config: PointerTo[ClientConfig],
-    tls: Optional[TlsContext],
+    tls: TlsContexts,
     origin: Origin,
     exchange: ClientExchange,
 ) raises -> Int:
@@ -30,7 +41,7 @@ def open_connection(
 
     Args:
         config: The configuration of the client.
-        tls: The TLS context, if TLS is used.
+        tls: The contexts of TLS.
         origin: The origin.
         exchange: The exchange; its clock bounds all of it.
 
@@ -75,7 +86,7 @@ def _speaks_http2(connection: ClientConnection) -> Bool:
 def _connect(
     connection: ClientConnection,
     config: PointerTo[ClientConfig],
-    tls: Optional[TlsContext],
+    tls: TlsContexts,
     origin: Origin,
     clock: Clock,
 ) raises -> Int:
@@ -106,60 +117,92 @@ def _connect(
     if proxy:
         host = proxy.value().host
         port = proxy.value().port
-    var tcp: TcpStream
+    else:
+        for rule in config[].connect_to:
+            if rule.means(origin[].host, origin[].port):
+                host = rule.address
+                if rule.address_port != 0:
+                    port = UInt16(rule.address_port)
+                break
     try:
-        tcp = TcpStream.connect(host, port, timeout_ms=left_ms)
+        connection.carry_over(TcpStream.connect(host, port, timeout_ms=left_ms))
     except e:
         raise Error(ClientError.because(Phase.CONNECT, e))
+    if not proxy and not origin[].is_secure:
+        return 0
     var began_ns = monotonic_ns()
-    var handshake_us = 0
-    if proxy and origin[].route != Route.FORWARDED:
-        try:
-            with deadline_in(max(end_ms - now(), 1)):
-                tcp = tunnelled(
-                    tcp^,
-                    proxy.value(),
-                    proxy_authorization(config[], proxy.value()),
-                    origin,
-                    config[].limits,
-                )
-        except e:
-            raise Error(ClientError.because(Phase.HANDSHAKE, e))
-        handshake_us = _us_since(began_ns)
-    if not origin[].is_secure:
-        connection.carry_over(tcp^)
-        return handshake_us
     try:
         with deadline_in(max(end_ms - now(), 1)):
-            connection.carry_over(_secured(tcp^, tls.value(), origin))
+            if proxy:
+                _pass_proxy(
+                    connection, config, proxy.value(), tls.proxy, origin
+                )
+            if origin[].is_secure:
+                _secure(connection, tls.origin.value(), origin[].host, origin)
     except e:
         raise Error(ClientError.because(Phase.HANDSHAKE, e))
     return _us_since(began_ns)
+
+
+def _pass_proxy(
+    connection: ClientConnection,
+    config: PointerTo[ClientConfig],
+    proxy: Proxy,
+    proxy_tls: Optional[TlsContext],
+    origin: Origin,
+) raises:
+    if proxy.kind == Proxy.HTTPS:
+        _secure(connection, proxy_tls.value(), proxy.host, None)
+    if origin[].route == Route.FORWARDED:
+        return
+    if proxy.kind == Proxy.SOCKS5:
+        ask_socks(
+            connection.state[].transport.tcp.value(),
+            proxy,
+            origin[].host,
+            origin[].port,
+        )
+        return
+    # The exchange with the proxy leaves no trace in that with the origin.
+    var asking = ClientConnection.create(config[].limits)
+    swap(asking.state[].transport, connection.state[].transport)
+    try:
+        ask_for_tunnel(asking, proxy_authorization(config[], proxy), origin)
+    finally:
+        swap(asking.state[].transport, connection.state[].transport)
+        asking.destroy()
 
 
 def _us_since(began_ns: Int) -> Int:
     return (monotonic_ns() - began_ns) // 1000
 
 
-def _secured(
-    var tcp: TcpStream, context: TlsContext, origin: Origin
-) raises -> TlsStream:
+def _secure(
+    connection: ClientConnection,
+    context: TlsContext,
+    host: StringSlice,
+    origin: Optional[Origin],
+) raises:
     # A session is used once: used twice, it would let who listens link the
     # two connections.
     var session = Optional[TlsSession](None)
-    swap(session, origin[].session)
+    if origin:
+        swap(session, origin.value()[].session)
     var machine: TlsMachine
     if session:
         machine = TlsMachine.client(
             context,
-            origin[].host,
+            host,
             Pointer(to=session.value()).unsafe_origin_cast[
                 MutUntrackedOrigin
             ](),
         )
     else:
-        machine = TlsMachine.client(context, origin[].host)
+        machine = TlsMachine.client(context, host)
     _ = session^
-    var stream = TlsStream(tcp^, machine^)
-    stream.handshake()
-    return stream^
+    ref transport = connection.state[].transport
+    if transport.tls:
+        transport.tls.value().begin_inside(machine^)
+    else:
+        connection.carry_over(TlsStream(transport.tcp.take(), machine^))
+    transport.tls.value().handshake()

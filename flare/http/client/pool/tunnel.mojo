@@ -8,7 +8,7 @@ caller bounds how long all of it may take.
 from flare.core import heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.net import IpAddr
-from flare.proto.h1 import BodyLength, H1Limits
+from flare.proto.h1 import BodyLength
 from flare.tcp import TcpStream
 
 from ...client_error import ClientError, Phase, raised
@@ -30,43 +30,20 @@ comptime _NAME_OCTETS_MAX = 255
 comptime _UNREAD_OCTETS_MAX = 1 << 62
 
 
-def tunnelled(
-    var tcp: TcpStream,
-    proxy: Proxy,
-    proof: Optional[String],
-    origin: Origin,
-    limits: H1Limits,
-) raises -> TcpStream:
-    """Opens a tunnel to an origin through a proxy.
+def ask_for_tunnel(
+    connection: ClientConnection, proof: Optional[String], origin: Origin
+) raises:
+    """Opens a tunnel to an origin through an HTTP proxy.
 
     Args:
-        tcp: The connection to the proxy.
-        proxy: The proxy.
-        proof: The value of Proxy-Authorization for an HTTP proxy.
+        connection: The connection to the proxy.
+        proof: The value of Proxy-Authorization.
         origin: The origin.
-        limits: Limits on the proxy's response.
-
-    Returns:
-        The same connection, which now leads to the origin.
 
     Raises:
         ClientError: `client.proxy handshake`, `client.timeout handshake` and
             others.
     """
-    if proxy.kind == Proxy.SOCKS5:
-        _ask_socks(tcp, proxy, origin[].host, origin[].port)
-        return tcp^
-    return _ask_http(tcp^, proof, origin, limits)
-
-
-def _ask_http(
-    var tcp: TcpStream,
-    proof: Optional[String],
-    origin: Origin,
-    limits: H1Limits,
-) raises -> TcpStream:
-    var connection = ClientConnection.create(limits)
-    connection.carry_over(tcp^)
     var exchange = ClientExchange(heap_create(ClientExchangeState()))
     exchange.state[].connection = connection
     try:
@@ -98,17 +75,24 @@ def _ask_http(
                 Phase.HANDSHAKE,
                 "the proxy says more than its answer",
             )
-        var tunnel = connection.state[].transport.tcp.take()
-        connection.state[].transport.socket = None
-        return tunnel^
     finally:
         heap_destroy(exchange.state)
-        connection.destroy()
 
 
-def _ask_socks(
+def ask_socks(
     tcp: TcpStream, proxy: Proxy, host: StringSlice, port: Int
 ) raises:
+    """Asks a SOCKS 5 proxy to connect to a host.
+
+    Args:
+        tcp: The connection to the proxy.
+        proxy: The proxy.
+        host: The host, an IPv6 address without brackets.
+        port: Its port.
+
+    Raises:
+        ClientError: `client.proxy handshake` and others.
+    """
     tcp.write_all(Span(socks_greeting(Bool(proxy.user))))
     var choice = _read_exactly(tcp, 2)
     if choice[0] != _VERSION:

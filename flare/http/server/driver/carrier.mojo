@@ -5,6 +5,8 @@ the fiber of a handler. They may wait: for content, for room in the output, for
 an upgraded peer.
 """
 
+from std.memory import OwnedPointer
+
 from flare.core import Erased, OctetPointer, PointerTo
 from flare.http.exchange import (
     CUT_OFF,
@@ -30,6 +32,7 @@ from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
 from ..exchange.request_content import begin_content_wait
+from ..receiving.direct_content import receive_directly
 from ..receiving.protocol_input import (
     finish_exchange,
     forget_exchange,
@@ -124,10 +127,10 @@ def _on_demand(exchange: Erased):
     ):
         x[].head.expects_continue = False
         write_continue(x)
-    if note_demand(x):
-        Connection(c).process()
-    else:
+    if not note_demand(x):
         note_due(c)
+    elif not receive_directly(c, x):
+        Connection(c).process()
 
 
 def _peer_address(exchange: Erased) raises -> StreamAddr:
@@ -141,6 +144,9 @@ def _peer_address(exchange: Erased) raises -> StreamAddr:
     var address = StreamAddr.from_storage(storage)
     if not address:
         raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
+    if not address.value().is_unix():
+        # It does not change, and a limit of rates asks for each request.
+        c[].proxy.client = OwnedPointer(address.value().socket_address())
     return address.value().copy()
 
 

@@ -1,6 +1,6 @@
 """Resumes receiving on connections that found no free receive buffer."""
 
-from flare.core import Erased, PointerTo, SlotHandle
+from flare.core import PointerTo, SlotHandle
 
 from ..receiving.protocol_input import receive_wish
 from ..transport.connection_state import Stage
@@ -9,7 +9,7 @@ from ..transport.read_ahead import (
     receive_operation,
     submit_receive,
 )
-from ..transport.worker_state import WorkerState
+from ..transport.worker_state import WorkerState, turn_again
 
 comptime STARVED_SPARE = 64
 """How many entries of connections that have ended may always stay in the list
@@ -56,7 +56,7 @@ def feed_starved(w: PointerTo[WorkerState]):
     w[].turn_end.starved = rest^
     if len(w[].turn_end.starved) > 0:
         # If no octets wait for them, it is the turn of the others.
-        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+        turn_again(w)
     for slot in waiting:
         var c = w[].connections.find(slot)
         if c:
@@ -68,7 +68,3 @@ def feed_starved(w: PointerTo[WorkerState]):
                 and receive_operation(c.value()).is_idle()
             ):
                 submit_receive(c.value())
-
-
-def _nothing(owner: Erased):
-    pass

@@ -5,7 +5,7 @@ decrypted before they are processed, and no request is read before the
 handshake is complete.
 """
 
-from flare.core import Buffer, Erased, PointerTo, SlotHandle, heap_create
+from flare.core import Buffer, PointerTo, SlotHandle, heap_create
 from flare.http.alpn import AlpnName
 from flare.runtime.operation import Operation, OperationKind
 from flare.tls import TlsContext
@@ -21,7 +21,7 @@ from ..transport.outbox import count_sent, flush, output_of, release_output
 from ..transport.proxy_header import take_proxy_header
 from ..transport.tls_transport import TlsTransport
 from ..transport.worker_parts import HANDSHAKE_STEPS_MAX
-from ..transport.worker_state import WorkerState, worker_of
+from ..transport.worker_state import WorkerState, turn_again, worker_of
 from .connection import Connection
 from .operations import on_receive, on_sent
 
@@ -79,7 +79,7 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
     w[].turn_end.handshakes.steps_left = HANDSHAKE_STEPS_MAX
     if len(w[].turn_end.handshakes.waiting) > 0:
         # The next turn must not wait for something else to happen.
-        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+        turn_again(w)
     for slot in first:
         var c = w[].connections.find(slot)
         if _shakes_hands(c):
@@ -276,7 +276,3 @@ def _answer_plain_http(c: PointerTo[ConnectionState]):
     output[].append(_PLAIN_HTTP_BEHIND_DATE)
     c[].ending.lingers = True
     c[].stage = Stage.LAST_SEND
-
-
-def _nothing(owner: Erased):
-    pass

@@ -3,6 +3,7 @@
 from flare.http.exchange import Exchange, ExchangeStage
 from flare.message import Status
 from flare.runtime.fiber import Fiber
+from flare.runtime.reactor import NS_PER_MS
 
 from ..records.statistics import count
 from ..transport.buffered import is_overfull
@@ -22,7 +23,7 @@ def begin_exchange(x: Exchange):
     var w = worker_of(c)
     x[].stage = ExchangeStage.STARTING
     x[].request_id = w[].next_request_id
-    x[].started_ms = w[].reactor.now_ms()
+    x[].started_ns = w[].reactor.now_ns()
     w[].config.bound_content(x[].content, x[].content_wait)
     w[].next_request_id += 1
     count(w[].statistics[].requests)
@@ -53,7 +54,8 @@ def start_handler(x: Exchange) -> Bool:
             w[].run,
             x.unsafe_bitcast[NoneType](),
             w[].functions.finished,
-            x[].started_ms + w[].config.handler_timeout_ms,
+            Int(UInt64(x[].started_ns) // UInt64(NS_PER_MS))
+            + w[].config.handler_timeout_ms,
             w[].functions.lost,
         )
         if fiber:

@@ -40,14 +40,17 @@ def refusal_of_content(x: Exchange, announced_octets: UInt64) -> Int:
 
 @always_inline
 def append_content(x: Exchange, octets: Span[UInt8, _]):
-    """Appends a copy of content that has arrived.
+    """Copies content that has arrived: to the reader that waits for it, and the
+    rest to the request.
 
     Args:
         x: The request.
         octets: The content.
     """
-    worker_of(connection_of(x))[].make_content_room(x, len(octets))
-    x[].content.octets.append(octets)
+    var rest = octets[x[].content_wait.reader.deliver(octets) :]
+    if len(rest) > 0:
+        worker_of(connection_of(x))[].make_content_room(x, len(rest))
+        x[].content.octets.append(rest)
 
 
 @always_inline
@@ -199,6 +202,28 @@ def reads_in_large(x: Exchange) -> Bool:
         and not x[].content.is_complete
         and max(x[].head.content_length, x[].content.received)
         > READ_AHEAD_OCTETS
+    )
+
+
+@always_inline
+def awaits_reader(x: Exchange) -> Bool:
+    """Returns whether long content waits until its handler asks for it. Then it
+    need not be copied to where it is kept meanwhile.
+
+    Args:
+        x: The request.
+
+    Returns:
+        False for content of an unknown length.
+    """
+    return (
+        x[].stage == ExchangeStage.RUNNING
+        and x[].head.content_length > READ_AHEAD_OCTETS
+        and not (
+            x[].content.is_whole
+            or x[].content.is_streamed
+            or x[].content.is_complete
+        )
     )
 
 

@@ -21,6 +21,7 @@ from .registry import ServerRegistry
 from ..transport.log_lines import log_line
 from .signals import OrderSocket, OrderWatch
 from .start_barrier import StartBarrier
+from ..records.server_metrics import MetricsEntry
 from ..records.statistics import WorkerStatistics
 from ..worker.worker import Worker
 from ..transport.worker_state import WorkerState
@@ -84,6 +85,9 @@ struct ProcessParts(Movable):
     """Logs the request that ends the process."""
     var barrier: Optional[StartBarrier]
     """The barrier at which the workers wait for one another."""
+    var first_area: Int
+    """The index of the first area of `ServerConfig.metrics`; 0 without
+    metrics."""
     var watchdog: Optional[Watchdog]
     """Asks them whether they turn, if systemd wants signs of life."""
 
@@ -93,6 +97,7 @@ struct ProcessParts(Movable):
         self.access_queue = None
         self.abort_line = None
         self.barrier = None
+        self.first_area = 0
         self.watchdog = None
 
 
@@ -331,15 +336,36 @@ def _make_worker(
     )
     var place = 0 if plan[].supervised else index
     if plan[].parts.access_queue:
-        worker.state[].access_ring = (
+        worker.state[].records.access_ring = (
             plan[].parts.access_queue.value().ring(place)
         )
+    if plan[].config.metrics.is_chosen():
+        _count_requests(plan, worker, index)
     if plan[].parts.line_queue:
-        reactor.state[].lines = plan[].parts.line_queue.value().ring(place)
+        reactor.state[].outlets.lines = (
+            plan[].parts.line_queue.value().ring(place)
+        )
     worker.state[].accepting.ask_for_room = _ask_for_room
     worker.state[].accepting.peers = plan.unsafe_bitcast[NoneType]()
     _listen(plan, worker, index)
     return worker
+
+
+@always_inline
+def _count_requests(plan: PointerTo[ServePlan], worker: Worker, index: Int):
+    var metrics = plan[].config.metrics.functions()
+    var recorder = metrics[].enter(
+        metrics[].owner,
+        MetricsEntry(
+            worker.state[].reactor,
+            worker.state[].statistics,
+            plan[].parts.first_area,
+            index,
+            plan[].worker_count(),
+            plan[].supervised,
+        ),
+    )
+    worker.state[].records.recorder = Int(recorder)
 
 
 def _ask_for_room(plan: Erased, worker: Erased):

@@ -124,14 +124,35 @@ def run_plan(server: PointerTo[ServerState], var plan: ServePlan) raises:
     var shared = heap_create(plan^)
     try:
         _open_listeners(server, shared)
+        _claim_areas(shared)
         if shared[].supervised:
             supervise_workers(shared)
         else:
             run_workers(shared)
     finally:
+        _release_areas(shared)
         registry.listening.pass_nothing_on()
         heap_destroy(shared)
         registry.finish()
+
+
+@always_inline
+def _claim_areas(plan: PointerTo[ServePlan]) raises:
+    if plan[].config.metrics.is_chosen():
+        var metrics = plan[].config.metrics.functions()
+        plan[].parts.first_area = metrics[].claim(
+            metrics[].owner, plan[].worker_count(), plan[].supervised
+        )
+
+
+@always_inline
+def _release_areas(plan: PointerTo[ServePlan]):
+    # The counters of the workers are still there.
+    if plan[].parts.first_area > 0:
+        var metrics = plan[].config.metrics.functions()
+        metrics[].release(
+            metrics[].owner, plan[].parts.first_area, plan[].worker_count()
+        )
 
 
 def _open_listeners(

@@ -23,6 +23,7 @@ from ..exchange.record import answer
 from ..exchange.request_content import (
     READ_AHEAD_OCTETS,
     append_content,
+    awaits_reader,
     count_content,
     has_read_ahead,
     is_favoured,
@@ -45,6 +46,7 @@ from ..transport.window import (
     window,
 )
 from ..transport.worker_state import worker_of
+from .direct_content import receive_directly, receives_directly
 from .h2_requests import begin_h2
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
@@ -144,6 +146,7 @@ def _handle(
         c[].h1.has_begun_head = False
         begin_exchange(x)
         c[].h1.requests += 1
+        c[].h1.is_uploading = x[].head.content_length > READ_AHEAD_OCTETS
         if _is_last_request(c):
             close_after_exchange(c)
         if machine(c).end_bodiless():
@@ -156,6 +159,9 @@ def _handle(
         if not _add_content(c, x, event):
             return False
         consume(c, pool, event.consumed)
+        if x[].waiter:
+            x[].content_wait.reader.note_wait()
+            _ = receive_directly(c, x)
         return True
     return _handle_other(c, x, event)
 
@@ -468,14 +474,19 @@ def h1_receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
         unread >= READ_AHEAD_OCTETS and unread >= machine(c).head_octets_max()
     )
     if c[].running == 0:
-        return ReceiveWish(is_full, False, False, False)
+        return ReceiveWish(is_full, False, c[].h1.is_uploading, False, False)
     var x = c[].h1.exchange.unsafe_value()
     var in_large = reads_in_large(x)
+    var is_single = in_large and receives_directly(c, x)
+    # A reader that has octets does not wait any more, once it runs.
+    var is_served = not x[].waiter or x[].content_wait.reader.delivered > 0
     return ReceiveWish(
         is_full
-        or (in_large and not x[].waiter)
+        or awaits_reader(x)
+        or (in_large and is_served)
         or (has_read_ahead(x) and not x[].content.is_complete),
         in_large,
+        is_single,
         x[].is_upgraded(),
         is_favoured(x),
     )

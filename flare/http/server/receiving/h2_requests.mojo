@@ -462,6 +462,7 @@ def h2_receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
         c[].running > 0 and any_reads_in_large(c),
         False,
         False,
+        False,
     )
 
 

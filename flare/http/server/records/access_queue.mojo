@@ -83,7 +83,7 @@ struct AccessRing(TrivialRegisterPassable):
             Pointer(to=s.written)
         )
         for at in range(Int(s.taken), Int(written)):
-            log.write(s.records[at & (RECORDS_MAX - 1)])
+            log.write(s.records.unsafe_get(at & (RECORDS_MAX - 1)))
             Atomic[UInt64].store[ordering=Ordering.RELEASE](
                 Pointer(to=s.taken), UInt64(at + 1)
             )
@@ -156,7 +156,7 @@ struct AccessQueue(TrivialRegisterPassable):
         Returns:
             The ring.
         """
-        return self.state[].rings[worker]
+        return self.state[].rings.unsafe_get(worker)
 
     def end(self):
         """Writes the remaining records and ends the thread. All workers must

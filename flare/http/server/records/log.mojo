@@ -1,6 +1,8 @@
 """Defines the destinations of a server's messages and of its request records.
 """
 
+from std.memory import unsafe_memcpy
+
 from flare.http.version import HttpVersion
 from flare.message import Method
 from flare.runtime.line_queue import write_line
@@ -96,8 +98,11 @@ struct AccessRecord(Copyable, Movable, Writable):
             target: The target: visible ASCII, as the parser ensures.
         """
         self.target_octets = len(target)
-        for i in range(min(len(target), RECORD_TARGET_OCTETS)):
-            self._target[i] = target[i]
+        unsafe_memcpy(
+            dest=self._target.unsafe_ptr(),
+            src=target.unsafe_ptr(),
+            count=min(len(target), RECORD_TARGET_OCTETS),
+        )
 
     def target(self) -> StringSlice[origin_of(self)]:
         """Returns the kept part of the request target.

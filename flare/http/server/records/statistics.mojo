@@ -153,6 +153,18 @@ struct WorkerStatistics(ImplicitlyCopyable):
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
         )
 
+    def add(mut self, other: Self, factor: Int64 = 1):
+        """Adds the counters of another worker.
+
+        Args:
+            other: A snapshot of them.
+            factor: -1 to subtract.
+        """
+        var ours = Pointer(to=self).unsafe_bitcast[Int64]()
+        var theirs = Pointer(to=other).unsafe_bitcast[Int64]()
+        for i in range(size_of[Self]() // size_of[Int64]()):
+            ours[unsafe_offset=i] += factor * theirs[unsafe_offset=i]
+
     @staticmethod
     def count_rule(counters: PointerTo[Self], rule: H1Rule):
         """Counts the violation of a rule.

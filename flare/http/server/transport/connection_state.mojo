@@ -132,6 +132,9 @@ struct H1Exchanges(Movable):
     """How many requests the connection has carried."""
     var ignores_preface: Bool
     """Whether a client may not begin with HTTP/2."""
+    var is_uploading: Bool
+    """Whether the last request has long content. The next one then likely has
+    too, which is received best by its handler."""
     var drained: Int
     """Octets of the last request's content that were dropped."""
 
@@ -146,6 +149,7 @@ struct H1Exchanges(Movable):
         self.has_begun_head = False
         self.requests = 0
         self.ignores_preface = False
+        self.is_uploading = False
         self.drained = 0
 
 
@@ -244,16 +248,12 @@ struct Deadline(Movable):
     var task: TimerTask
     """The function that the timer calls."""
 
-    def __init__(out self, owner: Erased):
-        """Creates the deadline of a connection that does not wait.
-
-        Args:
-            owner: Any address; the connection sets its own when it begins.
-        """
+    def __init__(out self):
+        """Creates the deadline of a connection that does not wait."""
         self.wait = Wait.NOTHING
         self.at_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.task = TimerTask(owner, _nothing)
+        self.task = TimerTask()
 
 
 struct ProxiedClient(Movable):
@@ -262,9 +262,9 @@ struct ProxiedClient(Movable):
     var is_header_due: Bool
     """Whether the proxy's header is still due."""
     var client: Optional[OwnedPointer[SocketAddr]]
-    """The client that a proxy has named. The address has a block of its own,
-    because most servers need none.
-    """
+    """The address of the client, once it is known: a proxy has named it, or a
+    handler has asked for it. It has a block of its own, because most servers
+    need none."""
 
     def __init__(out self):
         """Creates the state of a connection without a proxy."""
@@ -332,7 +332,7 @@ struct ConnectionState(Movable):
         self.attention = Attention.NONE
         self.running = 0
         self.share = BudgetShare()
-        self.deadline = Deadline(worker)
+        self.deadline = Deadline()
         self.tls = None
         self.proxy = ProxiedClient()
         self.h2 = None
@@ -349,7 +349,3 @@ def connection_of(x: Exchange) -> PointerTo[ConnectionState]:
         The connection.
     """
     return x[].carrier.unsafe_value().unsafe_bitcast[ConnectionState]()
-
-
-def _nothing(owner: Erased):
-    pass

@@ -12,7 +12,7 @@ def log_line(w: PointerTo[WorkerState], line: StringSlice):
         w: The worker; called on its thread.
         line: The line without its end.
     """
-    var ring = w[].reactor.state[].lines
+    var ring = w[].reactor.state[].outlets.lines
     if ring:
         _ = ring.value().put(w[].config.log.write, line)
     else:
@@ -27,7 +27,7 @@ def log_line_of_peer(w: PointerTo[WorkerState], line: StringSlice):
         line: The line without its end.
     """
     var reactor = w[].reactor
-    var ring = reactor.state[].lines
+    var ring = reactor.state[].outlets.lines
     if ring:
         _ = ring.value().put_of_peer(
             w[].config.log.write, line, reactor.now_ms()

@@ -2,7 +2,7 @@
 connections that wait for room.
 """
 
-from flare.core import Erased, SlotHandle
+from flare.core import SlotHandle
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 
@@ -43,12 +43,11 @@ struct OctetBudget(Movable):
     var task: TimerTask
     """The function that the timer calls."""
 
-    def __init__(out self, octets_max: Int, owner: Erased):
+    def __init__(out self, octets_max: Int):
         """Creates a budget of which no octet is in use.
 
         Args:
             octets_max: The most octets that may be buffered.
-            owner: Any address; the worker sets its own when it begins.
         """
         self.octets_max = octets_max
         self.overfull_octets = octets_max + octets_max // 4
@@ -61,7 +60,7 @@ struct OctetBudget(Movable):
         self.shed_ms = 0
         self.shedding_since_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.task = TimerTask(owner, _nothing)
+        self.task = TimerTask()
 
     @always_inline
     def contents_max(self) -> Int:
@@ -71,7 +70,3 @@ struct OctetBudget(Movable):
             The number of octets.
         """
         return self.octets_max // 4 * 3
-
-
-def _nothing(owner: Erased):
-    pass

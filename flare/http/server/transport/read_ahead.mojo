@@ -62,6 +62,9 @@ struct ReceiveWish(TrivialRegisterPassable):
     """Whether content is received in large pieces, once for each time that its
     handler waits. Fewer octets then collect here, with fewer system calls.
     """
+    var is_single: Bool
+    """Whether one buffer is received, because content may follow that needs
+    none."""
     var is_upgraded: Bool
     """Whether a handler speaks another protocol."""
     var is_favoured: Bool
@@ -79,7 +82,7 @@ def adjust_receive(c: PointerTo[ConnectionState], wish: ReceiveWish):
     var reactor = worker_of(c)[].reactor
     var paused = _is_full(c, wish)
     if (paused and not c[].window.is_paused) or (
-        c[].operations.receive.multishot and wish.in_large
+        c[].operations.receive.multishot and (wish.in_large or wish.is_single)
     ):
         reactor.cancel(receive_operation(c))
     c[].window.is_paused = paused
@@ -92,23 +95,29 @@ def adjust_receive(c: PointerTo[ConnectionState], wish: ReceiveWish):
         ):
             # The end that it would report need not be the next to come.
             reactor.cancel(watch_operation(c))
-        submit_receive(c, in_large=wish.in_large)
+        submit_receive(c, in_large=wish.in_large, is_single=wish.is_single)
 
 
 @always_inline
-def submit_receive(c: PointerTo[ConnectionState], *, in_large: Bool = False):
+def submit_receive(
+    c: PointerTo[ConnectionState],
+    *,
+    in_large: Bool = False,
+    is_single: Bool = False,
+):
     """Starts to receive, which continues until it is cancelled.
 
     Args:
         c: The connection, whose receive is idle.
         in_large: Whether it ends with one large piece.
+        is_single: Whether it ends with one buffer, even so.
     """
     var reactor = worker_of(c)[].reactor
     c[].operations.receive.kind = OperationKind.RECEIVE
-    c[].operations.receive.multishot = True
+    c[].operations.receive.multishot = not is_single
     c[].operations.receive.address = None
     c[].operations.receive.length = 0
-    if in_large:
+    if in_large and not is_single:
         var large = reactor.large_buffers().take()
         if large:
             c[].operations.receive.kind = OperationKind.READ

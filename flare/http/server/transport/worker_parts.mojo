@@ -11,6 +11,7 @@ from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 
 from ..listening.protocols import HttpProtocols
+from ..records.access_queue import AccessRing
 from .unsent_pool import UnsentPool
 
 comptime OUTPUT_OCTETS = 16384
@@ -104,6 +105,21 @@ struct ExchangePool(Movable):
         self.lent = 0
 
 
+struct RequestRecords(Movable):
+    """The destinations of the records of answered requests."""
+
+    var access_ring: Optional[AccessRing]
+    """The access log, if there is one."""
+    var recorder: Int
+    """The address of the recorder of `ServerConfig.metrics`; 0 without
+    metrics."""
+
+    def __init__(out self):
+        """Creates no destinations."""
+        self.access_ring = None
+        self.recorder = 0
+
+
 struct OutputPools(Movable):
     """The pools of output buffers and of buffers for other octets."""
 
@@ -191,7 +207,7 @@ struct Accepting(Movable):
         self.slot_freed = _nothing
         self.is_paused = False
         self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.task = TimerTask(any, _nothing)
+        self.task = TimerTask()
         self.has_ended = False
         self.stuck_since_ms = -1
         self.ask_for_room = _ask_nobody
@@ -211,14 +227,10 @@ struct Trimming(Movable):
     var has_freed: Bool
     """Whether connections have ended, or long buffers were freed, since."""
 
-    def __init__(out self, any: Erased):
-        """Creates the state without memory to return.
-
-        Args:
-            any: Any address; the worker sets its own when it begins.
-        """
+    def __init__(out self):
+        """Creates the state without memory to return."""
         self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.task = TimerTask(any, _nothing)
+        self.task = TimerTask()
         self.request_id = 1
         self.has_freed = False
 

@@ -12,7 +12,6 @@ from flare.runtime.reactor import LARGE_BUFFER_OCTETS, Reactor
 from flare.runtime.timer_task import TimerTask
 
 from ..config import ServerConfig
-from ..records.access_queue import AccessRing
 from ..records.statistics import WorkerStatistics
 from .connection_state import ConnectionState
 from .octet_budget import OctetBudget
@@ -24,6 +23,7 @@ from .worker_parts import (
     OUTPUT_OCTETS,
     OutputPools,
     ReportRate,
+    RequestRecords,
     Trimming,
     TurnEnd,
 )
@@ -108,8 +108,8 @@ struct WorkerState(Movable):
     """How often it reports."""
     var statistics: PointerTo[WorkerStatistics]
     """Counters that other threads may read."""
-    var access_ring: Optional[AccessRing]
-    """The destination of request records, if any."""
+    var records: RequestRecords
+    """The destinations of answered requests."""
 
     def __init__(
         out self,
@@ -142,7 +142,7 @@ struct WorkerState(Movable):
         self.functions = functions
         self.exchanges = ExchangePool()
         self.outputs = OutputPools()
-        self.budget = OctetBudget(config.max_buffered_octets, handler)
+        self.budget = OctetBudget(config.max_buffered_octets)
         self.turn_end = TurnEnd()
         self.in_flight = 0
         self.streams = 0
@@ -152,10 +152,10 @@ struct WorkerState(Movable):
         self.stop_deadline_ms = 0
         var any = reactor.state.unsafe_bitcast[NoneType]()
         self.accepting = Accepting(any)
-        self.trimming = Trimming(any)
+        self.trimming = Trimming()
         self.reports = ReportRate()
         self.statistics = statistics
-        self.access_ring = None
+        self.records = RequestRecords()
 
     def take_exchange(mut self, connection: Erased) -> Exchange:
         """Lends a block for a request.
@@ -343,6 +343,7 @@ struct WorkerState(Movable):
         ref host = exchange[].host
         host.slot = slot
         host.worker = self.index
+        host.stopping_place = Int(Pointer(to=self.stopping))
         host.handler = self.handler
         host.functions = Pointer(to=self.functions.carrier).unsafe_origin_cast[
             MutUntrackedOrigin
@@ -375,6 +376,16 @@ struct WorkerState(Movable):
         return len(self.exchanges.spare) > kept
 
 
+@no_inline
+def turn_again(w: PointerTo[WorkerState]):
+    """Makes the next turn of a worker begin without a wait.
+
+    Args:
+        w: The worker.
+    """
+    w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+
+
 @always_inline
 def worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
     """Returns the worker of a connection.
@@ -386,3 +397,7 @@ def worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
         The worker's state.
     """
     return c[].worker.unsafe_bitcast[WorkerState]()
+
+
+def _nothing(owner: Erased):
+    pass

@@ -38,7 +38,7 @@ from ..records.statistics import count, set_counter
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.proxy_header import is_welcome
 from ..transport.worker_parts import Accepted, ListenerState
-from ..transport.worker_state import WorkerState
+from ..transport.worker_state import WorkerState, turn_again
 
 comptime _PAUSE_MS = 100
 # A client that sends one request after another is not taken for idle.
@@ -354,7 +354,7 @@ def _go_on_ending(w: PointerTo[WorkerState]):
     _accept_last(w)
     if worker_has_ended(w):
         # There may be no further event, so the present turn must not wait.
-        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+        turn_again(w)
 
 
 def _accept_last(w: PointerTo[WorkerState]):
@@ -465,7 +465,3 @@ def _accept_of(listener: PointerTo[ListenerState]) -> Operation:
     return Operation(
         Pointer(to=listener[].accept).unsafe_origin_cast[MutUntrackedOrigin]()
     )
-
-
-def _nothing(owner: Erased):
-    pass

@@ -34,7 +34,7 @@ from ..transport.buffered import (
 from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import flush
 from ..transport.worker_parts import OUTPUT_OCTETS
-from ..transport.worker_state import WorkerState
+from ..transport.worker_state import WorkerState, turn_again
 
 # A resumed connection takes in the octets of its window: more of them in a
 # turn would block the loop.
@@ -85,7 +85,7 @@ def feed_waiting(w: PointerTo[WorkerState]):
         _go_on(w, slot)
     if fed == _PER_TURN_MAX:
         # The next turn must not wait for something else to happen.
-        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+        turn_again(w)
     rest.extend(Span(w[].budget.waiting))
     w[].budget.waiting = rest^
     if len(w[].budget.waiting) == 0 and not is_full(w):
@@ -229,7 +229,3 @@ def _stays_in_line(c: Optional[PointerTo[ConnectionState]]) -> Bool:
 def _leave_line(c: PointerTo[ConnectionState]):
     c[].share.awaits_room = False
     c[].share.stands_in_line = False
-
-
-def _nothing(owner: Erased):
-    pass

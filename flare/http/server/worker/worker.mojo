@@ -228,10 +228,10 @@ struct Worker(TrivialRegisterPassable):
         )
         set_counter(w[].statistics[].buffered_octets, buffered_octets(w))
         set_counter(w[].statistics[].timers, w[].reactor.timers().armed_count())
-        if w[].reactor.state[].lines:
+        if w[].reactor.state[].outlets.lines:
             set_counter(
                 w[].statistics[].log_lines_dropped,
-                w[].reactor.state[].lines.value().dropped(),
+                w[].reactor.state[].outlets.lines.value().dropped(),
             )
 
 

@@ -1,0 +1,6 @@
+//! WebSockets that send each message back, for the servers of a library.
+
+#[cfg(feature = "actix")]
+pub mod actix;
+#[cfg(feature = "hyper")]
+pub mod hyper;
