@@ -262,6 +262,7 @@ def navigation(pages: Path) -> list:
         ]},
         {"Reference": [
             "supported.md",
+            "comparison.md",
             "security.md",
             "performance.md",
             "architecture.md",
