@@ -3,7 +3,6 @@ wrong.
 """
 
 from std.memory import ArcPointer
-from std.testing import assert_equal
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http import (
@@ -25,6 +24,7 @@ from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in
 from flare.tcp import TcpListener, TcpStream
 
+from tests.asserting import assert_equal
 from tests.proto_h2.machine_scene import block_of, number
 
 comptime Client = ArcPointer[HttpClient]

@@ -1,7 +1,5 @@
 """Tests what a client does with what servers say, right and wrong."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import (
     ClientConfig,
     ClientError,
@@ -12,6 +10,7 @@ from flare.http import (
 from flare.http.client import Phase
 from flare.proto.h1 import H1Limits
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand
 from tests.tcp.loops import on_each_backend
 

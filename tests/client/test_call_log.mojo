@@ -1,7 +1,7 @@
 """Tests that a client tells what became of its calls."""
 
 from std.ffi import _Global
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     CallLog,
@@ -16,6 +16,7 @@ from flare.http import (
 )
 from flare.io import MemoryReader, Reader
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import (
     CONTINUE,
     OK_ANSWER,

@@ -2,7 +2,7 @@
 none holds back the others or who asks meanwhile."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import ClientConfig, HttpClient, PoolLimits
 from flare.http.client.call.client_state import ClientState
@@ -15,6 +15,7 @@ from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.tcp import TcpListener
 from flare.tls import TlsContext, TlsListener, TlsStream
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import OK_ANSWER, Stand, ok_answers
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config, server_config

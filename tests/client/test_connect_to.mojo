@@ -1,12 +1,13 @@
 """Tests connections to another address than that of the host."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import ClientConfig, ConnectTo, HttpClient
 from flare.net import SocketAddr
 from flare.runtime.task import spawn
 from flare.tls import TlsListener
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import Ending, OK_ANSWER, Reply, Stand
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config, server_config

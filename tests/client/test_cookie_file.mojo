@@ -2,7 +2,7 @@
 
 from std.os import makedirs, remove, stat
 from std.os.path import exists
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     ClientConfig,
@@ -15,6 +15,7 @@ from flare.http import (
 )
 from flare.sys.errno import EFBIG, EISDIR, ENOENT
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import Ending, Reply, Stand
 from tests.tcp.loops import on_each_backend
 

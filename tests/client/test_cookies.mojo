@@ -1,6 +1,6 @@
 """Tests that a client keeps cookies, and shows each where it belongs."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     ClientConfig,
@@ -10,6 +10,7 @@ from flare.http import (
     HttpClient,
 )
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand
 from tests.tcp.loops import on_each_backend
 

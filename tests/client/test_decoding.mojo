@@ -1,7 +1,5 @@
 """Tests that coded contents are undone where the client asked for them."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import (
     ClientConfig,
     ClientError,
@@ -15,6 +13,7 @@ from flare.http import (
 from flare.http.encoding import compress, decodable_codings
 from flare.io import MemoryReader
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import Ending, Reply, Stand
 from tests.tcp.loops import octets_of, on_each_backend
 

@@ -1,7 +1,5 @@
 """Tests answers to challenges, and logins out of files."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core.message_digest import md5, sha256
 from flare.http import (
     DigestAuth,
@@ -15,6 +13,7 @@ from flare.http.client.credentials.digest import (
     digest_challenge,
 )
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, redirect_to
 from tests.tcp.loops import on_each_backend
 

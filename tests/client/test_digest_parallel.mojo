@@ -1,11 +1,10 @@
 """Tests that calls beside each other share the challenges of one account."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import DigestAuth, HttpClient
 from flare.net import SocketAddr
 from flare.tcp import TcpListener, TcpStream
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import OK_ANSWER, read_request
 from tests.tcp.loops import on_each_backend
 

@@ -4,7 +4,7 @@ tests/python/test_download.py has the others.
 
 from std.os import listdir, remove, rmdir, stat
 from std.tempfile import mkdtemp
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import ClientError, FileError, HttpClient
 from flare.http.client.download.content_range import ContentRange
@@ -15,6 +15,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.errno import ENOSPC
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import Ending, Reply, Stand
 from tests.tcp.loops import on_each_backend
 

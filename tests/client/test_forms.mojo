@@ -3,7 +3,7 @@
 from std.ffi import c_int, c_uint, external_call
 from std.os import remove
 from std.os.path import exists
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 from std.time import sleep as block
 
 from flare.http import FormFields, HttpClient, MultipartForm, post
@@ -11,6 +11,7 @@ from flare.runtime import blocking, current_reactor, sleep, spawn
 from flare.runtime.job_threads import JobThreads
 from flare.sys.process import process_id
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import Stand, ok_answers
 from tests.tcp.loops import on_each_backend
 

@@ -1,7 +1,7 @@
 """Tests contents over HTTP/2: windows, trailers, and both directions at once."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     ClientHttp2Config,
@@ -13,6 +13,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ms
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.h2_stand import H2Stand, require
 from tests.proto_h2.machine_scene import block_of, number
 from tests.tcp.loops import on_each_backend

@@ -1,12 +1,11 @@
 """Tests servers of HTTP/2 that fail, or break the rules."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import ClientHttp2Config, ClientTimeouts
 from flare.proto.h2.frame import append_frame_header
 from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ms
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.h2_stand import H2Stand, require
 from tests.proto_h2.machine_scene import number
 from tests.tcp.loops import on_each_backend

@@ -1,13 +1,12 @@
 """Tests servers that choose HTTP/2 and then require HTTP/1.1 (RFC 9113 section
 7)."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import ClientConfig, ClientError, HttpClient
 from flare.net import SocketAddr
 from flare.runtime.task import JoinHandle, spawn
 from flare.tls import TlsListener, TlsStream
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.h2_stand import H2Stand
 from tests.client.stand import OK_ANSWER
 from tests.proto_h2.machine_scene import number

@@ -1,7 +1,6 @@
 """Tests how exchanges share a connection of HTTP/2."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http import ClientConfig, ClientTimeouts, HttpClient, Proxy
 from flare.net import SocketAddr
@@ -9,6 +8,7 @@ from flare.runtime.task import JoinHandle
 from flare.runtime.wait import sleep
 from flare.tcp import TcpListener
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.h2_stand import Asked, H2Stand, require
 from tests.proto_h2.machine_scene import number
 from tests.tcp.loops import on_each_backend

@@ -2,7 +2,7 @@
 says (RFC 8441)."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import ClientConfig, ClientTimeouts, HttpClient
 from flare.http.client.client_functions import RequestParts
@@ -20,6 +20,7 @@ from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.sys.clock import monotonic_ms
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.h2_stand import Asked, Client, H2Peer, H2Stand
 from tests.tcp.loops import on_each_backend
 

@@ -1,6 +1,6 @@
 """Tests what a handler learns of the servers that it asks meanwhile."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http import (
     ClientConfig,
@@ -18,6 +18,7 @@ from flare.net import SocketAddr
 from flare.tcp import TcpListener
 from flare.testing import TestClient
 
+from tests.asserting import assert_equal
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
 from tests.tcp.loops import on_each_backend
 

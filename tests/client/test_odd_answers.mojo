@@ -1,9 +1,8 @@
 """Tests what a client makes of answers that are written oddly, or are long."""
 
-from std.testing import assert_equal
-
 from flare.http import ClientError, HttpClient
 
+from tests.asserting import assert_equal
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand
 from tests.tcp.loops import on_each_backend
 

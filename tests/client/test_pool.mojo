@@ -1,7 +1,6 @@
 """Tests how connections are kept, shared, waited for and given up."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.http import (
@@ -17,6 +16,7 @@ from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import sleep
 from flare.tcp import TcpListener, TcpStream
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import (
     OK_ANSWER,
     Ending,

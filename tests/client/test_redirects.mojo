@@ -1,6 +1,6 @@
 """Tests where redirections lead, and what goes there."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     BearerAuth,
@@ -14,6 +14,7 @@ from flare.http import (
 from flare.http.client.call.redirect import becomes_get, redirection
 from flare.message import Method, Url
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, redirect_to
 from tests.tcp.loops import on_each_backend
 

@@ -1,6 +1,6 @@
 """Tests what goes out, and to which URL."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     BasicAuth,
@@ -30,6 +30,7 @@ from flare.runtime.task import spawn
 from flare.tcp import TcpListener
 from flare.unix import UnixListener
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import (
     OK_ANSWER,
     Ending,

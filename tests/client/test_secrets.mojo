@@ -1,6 +1,6 @@
 """Tests which origin may see what a client was given in confidence."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     BasicAuth,
@@ -18,6 +18,7 @@ from flare.http import (
 from flare.http.client.credentials.secrets import is_secret, may_see_secrets
 from flare.message import Url
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import (
     OK_ANSWER,
     Ending,

@@ -1,7 +1,6 @@
 """Tests proxies to which TLS is spoken."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http import (
     BearerAuth,
@@ -17,6 +16,7 @@ from flare.runtime.task import spawn
 from flare.tcp import TcpStream
 from flare.tls import TlsListener
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import OK_ANSWER
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config, server_config

@@ -1,7 +1,5 @@
 """Tests that no peer prolongs a request by octets that complete nothing."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import ClientConfig, ClientError, ClientTimeouts, HttpClient
 from flare.net import SocketAddr
 from flare.runtime.task import spawn
@@ -10,6 +8,7 @@ from flare.sys.clock import monotonic_ms
 from flare.tcp import TcpListener, TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsStep
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import OK_ANSWER
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config, server_config

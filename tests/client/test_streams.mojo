@@ -1,7 +1,7 @@
 """Tests contents that go bit by bit, in both directions."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     ClientConfig,
@@ -16,6 +16,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.tcp import TcpListener
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import (
     OK_ANSWER,
     Ending,

@@ -2,8 +2,6 @@
 lie: in the kernel, in a record that was received, or in one that was opened;
 and that closing what is kept does no harm to who asks meanwhile."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import heap_create, heap_destroy
 from flare.http import ClientConfig, HttpClient, PoolLimits
 from flare.net import SocketAddr
@@ -12,6 +10,7 @@ from flare.runtime.wait import sleep
 from flare.tcp import TcpListener
 from flare.tls import TlsListener
 
+from tests.asserting import assert_equal, assert_true
 from tests.client.stand import OK_ANSWER, read_request
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config, server_config

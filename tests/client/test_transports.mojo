@@ -1,7 +1,6 @@
 """Tests TLS and proxies."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http import (
     BearerAuth,
@@ -23,6 +22,7 @@ from flare.runtime.task import spawn
 from flare.tcp import TcpListener, TcpStream
 from flare.tls import TlsListener, TlsStream
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.client.stand import OK_ANSWER, read_request
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config, server_config

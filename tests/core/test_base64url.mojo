@@ -1,8 +1,8 @@
 """Tests for `flare.core.base64url`: the vectors of RFC 4648, and strictness."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core.base64url import read_base64url, write_base64url
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_octets_become_the_text_of_rfc_4648_without_padding() raises:

@@ -1,9 +1,9 @@
 """Tests for `flare.core.buffer`, against a list of octets."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_a_new_buffer_holds_no_memory() raises:

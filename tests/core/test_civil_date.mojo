@@ -1,8 +1,8 @@
 """Tests for `flare.core.civil_date`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import CivilDate
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 # The first day of the year 0, and the last one of the year 9999.
 comptime _DAYS_MIN = -719_528

@@ -1,10 +1,10 @@
 """Tests for `flare.core.hmac`: the vectors of RFC 4231 and RFC 5869."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import write_hexadecimal
 from flare.core.hmac import HmacKey, derived_key, same_digest
 from flare.core.sha256 import Sha256Digest
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_hmac_of_the_vectors_of_rfc_4231() raises:

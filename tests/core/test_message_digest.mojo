@@ -1,9 +1,9 @@
 """Tests for `flare.core.message_digest`: the vectors of RFC 3174."""
 
-from std.testing import assert_equal
-
 from flare.core import write_hexadecimal
 from flare.core.message_digest import sha1
+
+from tests.asserting import assert_equal
 
 
 def test_sha1_of_the_vectors_of_rfc_3174() raises:

@@ -1,8 +1,8 @@
 """Writes into a block of octets and reads what is there."""
 
-from std.testing import assert_equal
-
 from flare.core import OctetBlock
+
+from tests.asserting import assert_equal
 
 
 def test_block_is_zeros_and_keeps_what_is_written() raises:

@@ -1,8 +1,8 @@
 """Tests for `flare.core.octet_mask`, against one octet at a time."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import copy_xored, equals, turned_key, xor_octets
+
+from tests.asserting import assert_equal, assert_true
 
 comptime _KEY: UInt32 = 0xD4C3B2A1
 comptime _ROOM = 1200

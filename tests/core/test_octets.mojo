@@ -5,7 +5,6 @@ the end of a span ends the process.
 """
 
 from std.memory import unsafe_memcpy
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core.octets import (
     TOKEN_OCTETS,
@@ -28,6 +27,8 @@ from flare.sys.memory import (
     unmap,
 )
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_find_octet_agrees_with_a_loop_at_every_length_and_place() raises:

@@ -1,9 +1,9 @@
 """Tests for `flare.core.sha256`: FIPS 180-4, whole and in pieces."""
 
-from std.testing import assert_equal
-
 from flare.core.message_digest import sha256
 from flare.core.sha256 import Sha256, sha256_digest
+
+from tests.asserting import assert_equal
 
 
 def test_sha256_of_every_length_around_three_blocks() raises:

@@ -1,8 +1,10 @@
 """Tests SipHash with the vectors of its authors."""
 
-from std.testing import assert_equal, assert_not_equal
+from std.testing import assert_not_equal
 
 from flare.core.siphash import SipKey, siphash, siphash_word
+
+from tests.asserting import assert_equal
 
 
 def test_the_vectors_of_the_paper_and_the_reference_code() raises:

@@ -1,10 +1,10 @@
 """Tests for `flare.core.slab`, against a list of what is lent."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.core.slab import Slab, SlotHandle
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_idle_chunks_are_visited_once_until_a_slot_was_lent() raises:

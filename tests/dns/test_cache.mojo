@@ -1,11 +1,11 @@
 """Tests for the cache of a resolver."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.dns.cache import DnsCache
 from flare.dns.finding import Finding
 from flare.net import IpAddr
 from flare.proto.dns import RecordType
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_an_answer_holds_until_its_end() raises:

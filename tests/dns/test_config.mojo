@@ -1,9 +1,11 @@
 """Tests for what a resolver is told: each value has its bounds."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.dns import DnsError, Resolver, ResolverConfig
 from flare.net import SocketAddr
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_configurations_out_of_bounds_are_refused() raises:

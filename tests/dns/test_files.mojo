@@ -1,9 +1,9 @@
 """Tests for the files of the system: hosts(5) and resolv.conf(5)."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.dns import HostsFile, ResolvConf, ResolverConfig
 from flare.net import SocketAddr
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_hosts_have_the_addresses_of_all_their_lines() raises:

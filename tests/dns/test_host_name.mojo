@@ -1,10 +1,10 @@
 """Tests for the rules of host names, and for the names to ask for."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.dns import DnsError, resolve
 from flare.dns.host_name import check_host_name, is_localhost
 from flare.dns.search import whole_names
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_names_in_use_are_accepted() raises:

@@ -1,7 +1,5 @@
 """Tests for look-ups by the means of the system, and for their errors."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import heap_create, heap_destroy
 from flare.dns import DnsError, resolve, resolve_v4, resolve_v6
 from flare.dns.system_lookup import look_up
@@ -10,6 +8,7 @@ from flare.runtime import JoinHandle, blocking, sleep, spawn
 from flare.runtime.job_threads import JOB_THREADS_MAX
 from flare.sys.socket_address import AF_INET, AF_UNSPEC
 from flare.sys.thread import Lock
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import on_each_backend
 
 

@@ -1,7 +1,5 @@
 """Tests the choice of a coding that the peer accepts."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.encoding import (
     AcceptEncoding,
     ContentCoding,
@@ -10,6 +8,8 @@ from flare.http.encoding import (
 )
 from flare.http.encoding.latest_accept_encoding import LatestAcceptEncoding
 from flare.message import HeaderMap
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_coding_of_the_greatest_weight_is_chosen() raises:

@@ -1,6 +1,6 @@
 """Tests each coding both ways: whole, in pieces, damaged."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.encoding import (
     ContentCoding,
@@ -11,6 +11,7 @@ from flare.http.encoding import (
     decompress,
 )
 from flare.sys.coding_step import CodingFlush
+from tests.asserting import assert_equal, assert_true
 from tests.encoding.support import (
     all_codings,
     decoded_in_pieces,

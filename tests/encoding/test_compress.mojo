@@ -1,6 +1,6 @@
 """Tests the middleware that compresses responses."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     Compress,
@@ -15,6 +15,7 @@ from flare.http.encoding import ContentCoding, compress, decode_content
 from flare.http.encoding.content_encoder import EncodingLevel
 from flare.message import HeaderMap
 from flare.testing import TestClient
+from tests.asserting import assert_equal, assert_true
 from tests.encoding.support import mixed_octets, same
 
 

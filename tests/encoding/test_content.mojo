@@ -1,6 +1,6 @@
 """Tests Content-Encoding: its codings in order, and the errors of all this."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.encoding import (
     ContentCoding,
@@ -15,6 +15,7 @@ from flare.message import HeaderMap
 from flare.net import NetError
 from flare.sys.brotli import BROTLI_DECODER_NAMES
 from flare.sys.dynamic_library import LibraryFunctions
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.encoding.support import (
     all_codings,
     decoded_in_pieces,

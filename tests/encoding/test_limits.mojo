@@ -1,6 +1,6 @@
 """Tests that small octets cannot become large content."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.encoding import (
     ContentCoding,
@@ -11,6 +11,7 @@ from flare.http.encoding import (
     decode_content,
     decompress,
 )
+from tests.asserting import assert_equal, assert_true
 from tests.encoding.support import all_codings, kind_of, mixed_octets
 
 comptime MEGABYTE = 1 << 20

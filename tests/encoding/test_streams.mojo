@@ -1,6 +1,6 @@
 """Tests readers that decode and writers that code."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.encoding import (
     ContentCoding,
@@ -12,6 +12,7 @@ from flare.http.encoding import (
     decompress,
 )
 from flare.io import MemoryReader, MemoryWriter, copy
+from tests.asserting import assert_equal, assert_true
 from tests.encoding.support import all_codings, kind_of, mixed_octets, same
 
 

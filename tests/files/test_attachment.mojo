@@ -1,8 +1,8 @@
 """Tests the value of Content-Disposition for files that are saved."""
 
-from std.testing import assert_equal
-
 from flare.http import attachment
+
+from tests.asserting import assert_equal
 
 
 def test_names_of_ascii_are_quoted() raises:

@@ -1,12 +1,13 @@
 """Tests that `StaticFiles` compresses files once and keeps the result."""
 
-from std.testing import assert_equal, assert_true
 from std.time import sleep
 
 from flare.http import CacheRule, ContentCoding, FileOptions, Response
 from flare.http import StaticFiles, decompress
 from flare.message import HeaderMap
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 from .folder import Folder
 

@@ -1,9 +1,9 @@
 """Tests which paths of requests are paths of files."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer
 from flare.http.files.file_path import PathKind, read_file_path
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_paths_are_decoded_segment_by_segment() raises:

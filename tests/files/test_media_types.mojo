@@ -1,8 +1,10 @@
 """Tests the media types of files."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http.files import MediaTypes
+
+from tests.asserting import assert_equal
 
 
 def test_a_file_has_the_type_of_its_extension() raises:

@@ -1,9 +1,9 @@
 """Tests the patterns of cache rules, and names with a hash."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core.xxhash import xxh64
 from flare.http.files.rules import CacheRule, FileRules, has_hash_in_name
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_patterns_match_names_or_paths() raises:

@@ -1,9 +1,9 @@
 """Tests the choice between a file and its compressed siblings."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import AcceptEncoding, ContentCoding, HeaderMap
 from flare.http.files import Siblings
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_sibling_of_the_greatest_weight_is_chosen() raises:

@@ -2,7 +2,7 @@
 
 from std.os import remove, symlink
 from std.time import sleep
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     App,
@@ -16,6 +16,8 @@ from flare.http import (
 )
 from flare.message import HeaderMap
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 from .folder import Folder
 

@@ -1,8 +1,10 @@
 """Tests the command line and the histogram of the fuzz harnesses."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from fuzz.harness import Histogram, parse_options
+
+from tests.asserting import assert_equal
 
 
 def test_options_have_defaults() raises:

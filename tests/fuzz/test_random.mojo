@@ -1,8 +1,8 @@
 """Tests the random streams and the mutations of the fuzz harnesses."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from fuzz.random import Random, mutate, splice
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_same_seed_and_run_give_the_same_values() raises:

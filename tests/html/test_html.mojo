@@ -1,9 +1,11 @@
 """Tests what templates write."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.html import HtmlPage, Markup, each, html, json_script, raw, url
 from flare.json import ToJson
+
+from tests.asserting import assert_equal
 
 comptime _EVIL: StaticString = "<b a=\"1\" c='2'>&amp;"
 

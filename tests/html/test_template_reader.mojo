@@ -1,8 +1,8 @@
 """Tests which places of a template may have a hole."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.html.template_reader import TemplateReader
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_places() raises:

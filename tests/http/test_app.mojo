@@ -1,6 +1,6 @@
 """Tests states of workers and the value that all share."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.http import (
@@ -16,6 +16,7 @@ from flare.http import (
 from flare.runtime import Scheduler, sleep, spawn
 from flare.sys.thread import join_thread, start_thread
 from flare.testing import TestClient
+from tests.asserting import assert_equal
 from tests.http.support import asked
 
 

@@ -1,7 +1,5 @@
 """Tests the tags that are added to whole responses."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import (
     AutoETag,
     Compress,
@@ -15,6 +13,8 @@ from flare.http import (
 from flare.http.handler import FnHandler
 from flare.message import HeaderMap
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_a_client_that_has_the_content_gets_none() raises:

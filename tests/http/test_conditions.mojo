@@ -1,7 +1,5 @@
 """Tests conditional requests: tables of fields, and handlers that answer."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import (
     ConditionResult,
     ETag,
@@ -22,6 +20,8 @@ from flare.http import (
     unchanged,
 )
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _NOW = 1_700_000_000
 comptime _MODIFIED = 946_684_800

@@ -1,6 +1,6 @@
 """Tests which pages of other origins may read responses."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     Compress,
@@ -18,6 +18,8 @@ from flare.http import (
 )
 from flare.message import HeaderMap
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_only_pages_of_listed_origins_may_read_responses() raises:

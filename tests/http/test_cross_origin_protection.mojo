@@ -1,10 +1,12 @@
 """Tests which requests of other sites are refused."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http import CrossOriginProtection, Handler, Request, Response, ok
 from flare.message import HeaderMap
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal
 
 
 def test_changes_are_accepted_from_pages_of_the_own_origin_only() raises:

@@ -1,6 +1,6 @@
 """Tests functions whose parameters are extractors."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     Extractor,
@@ -16,6 +16,7 @@ from flare.http import (
     ok,
 )
 from flare.testing import TestClient
+from tests.asserting import assert_equal, assert_true
 from tests.http.support import asked
 
 

@@ -1,9 +1,11 @@
 """Tests which fields of a request a gateway does not send on."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import HeaderMap
 from flare.http.field_guard import FIELDS_DROPPED, FieldGuard
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_every_name_of_the_list_is_dropped_in_any_spelling() raises:

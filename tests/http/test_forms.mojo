@@ -1,12 +1,7 @@
 """Tests cookies, forms and multipart content in handlers."""
 
 from std.tempfile import NamedTemporaryFile
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.core import heap_create, heap_destroy
 from flare.http import (
@@ -30,6 +25,7 @@ from flare.http.exchange import ExchangeState
 from flare.io import MemoryReader
 from flare.message import HeaderMap
 from flare.testing import TestClient
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.http.support import shown
 
 

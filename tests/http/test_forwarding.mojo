@@ -1,9 +1,11 @@
 """Tests which fields go on with a message."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http import HeaderMap, forwarded_fields
 from flare.http.forwarding import CONNECTION_OPTIONS_MAX
+
+from tests.asserting import assert_equal
 
 
 def test_what_concerns_one_connection_stays_behind() raises:

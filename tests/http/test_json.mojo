@@ -1,6 +1,6 @@
 """Tests JSON in the content of requests and responses."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http import (
     HeaderMap,
@@ -13,6 +13,7 @@ from flare.http import (
 )
 from flare.json import FromJson, JsonReader, ToJson, dumps
 from flare.testing import TestClient
+from tests.asserting import assert_equal
 from tests.http.support import shown
 
 

@@ -1,10 +1,10 @@
 """Checks which format the page of metrics has, and for which methods."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import HeaderMap, MetricsPage
 from flare.metrics import Metrics
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_the_format_is_the_one_that_the_client_prefers() raises:

@@ -1,7 +1,7 @@
 """Tests handlers that go around handlers."""
 
 from std.ffi import _Global
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     AddHeader,
@@ -19,6 +19,7 @@ from flare.http import (
 )
 from flare.message import HeaderMap
 from flare.testing import TestClient
+from tests.asserting import assert_equal, assert_true
 from tests.http.support import asked
 
 

@@ -1,6 +1,6 @@
 """Tests problem details that programs make."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http import (
     CatchErrors,
@@ -13,6 +13,8 @@ from flare.http import (
     internal_error,
 )
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal
 
 
 @fieldwise_init

@@ -1,6 +1,6 @@
 """Tests the selection of ranges, and the parts of a response with several."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Buffer
 from flare.http import (
@@ -24,6 +24,8 @@ from flare.http import (
 )
 from flare.http.ranges import select_ranges
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_one_range_is_selected_as_its_two_positions_say() raises:

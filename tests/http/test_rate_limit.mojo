@@ -1,6 +1,6 @@
 """Tests that clients which send too much are refused."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     FnHandler,
@@ -15,6 +15,8 @@ from flare.http import (
 )
 from flare.message import HeaderMap
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_one_request_too_many_is_answered_429() raises:

@@ -1,9 +1,9 @@
 """Tests which requests of a key are too many."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.rate import RateKeys, RateTable
 from flare.net import IpAddr
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _SECOND = 1_000_000_000
 comptime _NOW = 1000 * _SECOND

@@ -1,6 +1,6 @@
 """Tests what handlers read from requests."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     Body,
@@ -13,6 +13,7 @@ from flare.http import (
     ok,
 )
 from flare.testing import TestClient
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.http.support import asked, asked_octets
 
 

@@ -1,6 +1,6 @@
 """Tests values that middleware passes to handlers."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http import (
@@ -15,6 +15,8 @@ from flare.http import (
 )
 from flare.http.exchange import ExchangeState
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_a_handler_gets_the_values_of_the_middleware_around_it() raises:

@@ -1,6 +1,6 @@
 """Tests responses, their contents, and the functions that build them."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     Body,
@@ -26,6 +26,8 @@ from flare.http import (
     unauthorized,
     unprocessable,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_builders_set_status_type_and_content() raises:

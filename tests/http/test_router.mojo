@@ -1,10 +1,11 @@
 """Tests which handler answers, and what answers without one."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.http import Handler, Request, Response, Router, no_content, ok
 from flare.testing import TestClient
+from tests.asserting import assert_equal
 from tests.http.support import Answer, asked, asked_octets
 
 

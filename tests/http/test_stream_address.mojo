@@ -1,11 +1,13 @@
 """Tests for `flare.http.stream_address`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import StreamAddr
 from flare.net import SocketAddr
 from flare.sys.socket_address import SocketAddressStorage
 from flare.unix import UnixAddr
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_each_text_names_its_kind() raises:

@@ -1,7 +1,5 @@
 """Tests that a refusal lists all problems of a request."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import (
     App,
     Body,
@@ -24,6 +22,7 @@ from flare.http import (
 )
 from flare.json import FromJson, loads
 from flare.testing import TestClient
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.http.support import asked, shown
 
 

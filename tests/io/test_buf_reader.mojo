@@ -1,11 +1,13 @@
 """Tests for `flare.io.buf_reader`, with pieces and buffers of every size."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.io import BufReader, IoError, MemoryReader, Reader
 from flare.runtime import sleep, spawn
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_lines_end_with_lf_or_cr_lf_and_the_last_may_lack_its_end() raises:

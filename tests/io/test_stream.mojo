@@ -1,8 +1,10 @@
 """Tests for `flare.io.stream`, `flare.io.memory` and `flare.io.error`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.io import IoError, MemoryReader, MemoryWriter, copy
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_copy_copies_up_to_its_limit_and_refuses_one_octet_more() raises:

@@ -4,7 +4,7 @@ A fiber has 192 KiB of stack, where the main thread has 8 MiB.
 """
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.json import (
     DEPTH_MAX,
@@ -21,6 +21,8 @@ from flare.json import (
     loads,
 )
 from flare.runtime import spawn
+
+from tests.asserting import assert_equal, assert_true
 
 
 @fieldwise_init

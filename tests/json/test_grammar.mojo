@@ -1,8 +1,8 @@
 """Tests which texts `flare.json` accepts, and what it says of the others."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.json import DEPTH_MAX, JsonError, JsonLimits, Value, decode, loads
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,7 +1,5 @@
 """Tests the search for all errors of a text."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.json import (
     FromJson,
     JsonError,
@@ -12,6 +10,8 @@ from flare.json import (
     decode,
     problems_of,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

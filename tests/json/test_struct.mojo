@@ -1,6 +1,6 @@
 """Tests for reading and writing structs."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.json import (
     FromJson,
@@ -15,6 +15,8 @@ from flare.json import (
     decode,
     dumps,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

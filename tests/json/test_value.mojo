@@ -1,8 +1,10 @@
 """Tests for `flare.json.value`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.json import JsonError, Value, decode, dumps, loads
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,6 +1,6 @@
 """Tests for `flare.json.writer`, strings and numbers that are written."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.json import (
     DEPTH_MAX,
@@ -12,6 +12,8 @@ from flare.json import (
     dumps,
     loads,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -1,11 +1,6 @@
 """Tests for `flare.message.cookie` and `flare.message.cookie_text`."""
 
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.message import (
     COOKIES_MAX,
@@ -17,6 +12,8 @@ from flare.message import (
     parse_cookie_header,
     parse_set_cookie_header,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

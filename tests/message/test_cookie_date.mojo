@@ -1,8 +1,8 @@
 """Tests for `flare.message.cookie_date`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import HttpDate, parse_cookie_date
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -3,16 +3,13 @@
 The lines are as curl 8 and Python's `http.cookiejar` write them.
 """
 
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.http import Cookie, CookieJar, PublicSuffixes, Url
 from flare.message.cookie_file import read_cookie_line
 from flare.message.cookie_rules import StoredCookie
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _FILE: StaticString = (
     "# Netscape HTTP Cookie File\n"

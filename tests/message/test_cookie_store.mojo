@@ -1,11 +1,6 @@
 """Tests for `flare.message.cookie_store` and what it stands on."""
 
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.message import (
     Cookie,
@@ -23,6 +18,8 @@ from flare.message.cookie_scope import (
 )
 
 from flare.sys.clock import monotonic_ns
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime NOW = 1_000_000_000
 comptime DAY = 86400

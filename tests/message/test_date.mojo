@@ -1,8 +1,8 @@
 """Tests for `flare.message.date`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import HTTP_DATE_OCTETS, HttpDate, write_http_date
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,9 +1,11 @@
 """Tests entity tags and lists of them."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.message import ETag
 from flare.message.etag import lists_etag
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_a_tag_is_written_with_its_quotation_marks() raises:

@@ -1,8 +1,8 @@
 """Tests for `flare.message.field_line`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import FieldLine, FieldSection
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 struct Sample(Movable):

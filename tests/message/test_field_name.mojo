@@ -1,9 +1,9 @@
 """Tests for `flare.message.field_name`."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import lower_octet
 from flare.message import FieldName, known_field
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_every_known_name_is_found_in_any_case() raises:

@@ -1,15 +1,12 @@
 """Tests for `flare.message.form` and `flare.message.parameters`."""
 
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.core import equals
 from flare.message import FormFields, FormLimits
 from flare.message.parameters import FieldParameters
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,9 +1,11 @@
 """Tests for `flare.message.header_map`."""
 
 from std.sys.info import size_of
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.message import FieldName, HeaderMap
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_an_empty_map_is_two_pointers_and_has_nothing() raises:

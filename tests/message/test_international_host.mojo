@@ -3,10 +3,12 @@
 The rows are what the package `idna` of Python gives (UTS 46, not transitional).
 """
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.message import Url
 from flare.message.international_host import ascii_host
+
+from tests.asserting import assert_equal
 
 
 @fieldwise_init

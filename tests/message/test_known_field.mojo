@@ -1,7 +1,5 @@
 """Tests for `flare.message.known_field`, against `known_field`."""
 
-from std.testing import assert_equal
-
 from flare.core import TOKEN_OCTETS
 from flare.message import FieldName
 from flare.message.known_field import (
@@ -9,6 +7,8 @@ from flare.message.known_field import (
     known_field,
     known_received_field,
 )
+
+from tests.asserting import assert_equal
 
 
 def test_every_known_name_is_found_in_any_case() raises:

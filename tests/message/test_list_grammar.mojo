@@ -1,8 +1,8 @@
 """Tests for `flare.message.list_grammar`."""
 
-from std.testing import assert_equal
-
 from flare.message.list_grammar import lists_member
+
+from tests.asserting import assert_equal
 
 
 def test_a_list_has_a_member_in_any_case_and_between_any_blanks() raises:

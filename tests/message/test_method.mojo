@@ -1,8 +1,8 @@
 """Tests for `flare.message.method`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import Method
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

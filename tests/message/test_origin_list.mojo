@@ -1,8 +1,10 @@
 """Tests which origins a list accepts."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.message import OriginList
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_origins_are_compared_whole() raises:

@@ -1,7 +1,5 @@
 """Tests for `flare.message.percent`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import (
     equals_decoded,
     escaped_percents,
@@ -9,6 +7,8 @@ from flare.message import (
     percent_decoded,
     percent_encoded,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,8 +1,8 @@
 """Tests for `flare.message.query`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import QueryParameters
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,8 +1,8 @@
 """Tests for `flare.message.request_target`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import Method, RequestTarget, SyntaxError, valid_host
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

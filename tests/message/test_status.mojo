@@ -1,13 +1,13 @@
 """Tests for `flare.message.status`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import (
     Status,
     allows_content,
     reason_phrase,
     status_line,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_status_lines_are_whole() raises:

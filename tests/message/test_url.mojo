@@ -1,8 +1,10 @@
 """Tests for `flare.message.url`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.message import Url
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -5,9 +5,11 @@ reference and base, where it says nothing of user information and hosts
 that no DNS name can be.
 """
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.message import Url, resolve_location
+
+from tests.asserting import assert_equal, assert_true
 
 
 @fieldwise_init

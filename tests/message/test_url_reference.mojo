@@ -4,9 +4,11 @@ The rows on dots and merging are the examples of RFC 3986 section 5.4, with
 http://a/b/c/d;p?q as the base.
 """
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.message import Url, resolve_reference
+
+from tests.asserting import assert_equal
 
 
 @fieldwise_init

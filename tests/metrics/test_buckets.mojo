@@ -1,8 +1,8 @@
 """Checks the edges of buckets, and that each number is in its bucket."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.metrics.buckets import BUCKETS, EDGES, BucketTable
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_edges_are_decimal_and_in_order() raises:

@@ -1,6 +1,6 @@
 """Checks that instruments count in the area of their thread."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.metrics import HistogramUnit, Metrics, all_bounds
@@ -14,6 +14,7 @@ from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.runtime.start import open_reactor
 from flare.sys.thread import join_thread, start_thread
 
+from tests.asserting import assert_equal, assert_true
 from tests.metrics.support import value_of
 
 

@@ -1,9 +1,9 @@
 """Checks the two text formats to the octet."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.metrics import Metrics, MetricsFormat
 from flare.metrics.metrics_text import MetricsText
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_both_formats_of_a_counter_and_a_gauge() raises:

@@ -1,9 +1,11 @@
 """Checks which families a registry refuses."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.metrics import HistogramUnit, Metrics
 from flare.metrics.registry_state import claim_areas
+
+from tests.asserting import assert_equal
 
 
 def test_bad_names_are_refused() raises:

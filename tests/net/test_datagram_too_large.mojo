@@ -1,8 +1,8 @@
 """Tests for the text of `DatagramTooLarge`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import DatagramTooLarge, NetError, SocketAddr
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_fields_come_back_from_the_text() raises:

@@ -1,10 +1,10 @@
 """Tests for `flare.net.error` and its text form."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import IpAddr, NetError, SocketAddr
 from flare.net.error_text import NET_KINDS, NET_OPERATIONS
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,9 +1,9 @@
 """Tests for `flare.net.ip_address`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import IpAddr
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

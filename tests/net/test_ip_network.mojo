@@ -1,8 +1,8 @@
 """Tests for `flare.net.ip_network`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import IpAddr, IpNetwork
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -1,9 +1,10 @@
 """Tests for `flare.net.ip_text`: what is read and how it is written."""
 
 from std.ffi import c_int, external_call
-from std.testing import assert_equal, assert_true
 
 from flare.net import IpAddr
+
+from tests.asserting import assert_equal, assert_true
 
 
 @fieldwise_init

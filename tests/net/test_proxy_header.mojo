@@ -1,9 +1,9 @@
 """Tests for `flare.net.proxy_header`."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.net import SocketAddr
 from flare.net.proxy_header import parse_proxy_header
+
+from tests.asserting import assert_equal, assert_true
 
 comptime SIGNATURE: StaticString = "\r\n\r\n\x00\r\nQUIT\n"
 

@@ -1,6 +1,6 @@
 """Tests for `flare.net.raw_socket`, on the loopback address."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import NetError, RawSocket, SocketAddr
 from flare.sys.socket import accept_socket, receive_octets, socket_option
@@ -17,6 +17,7 @@ from flare.sys.socket_constants import (
     SO_DOMAIN,
     SO_TYPE,
 )
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.sys.ready import wait_readable, wait_writable
 
 

@@ -1,10 +1,10 @@
 """Tests for `flare.net.socket_address`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import IpAddr, SocketAddr
 from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

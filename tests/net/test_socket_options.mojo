@@ -1,6 +1,6 @@
 """Tests for `flare.net.socket_options`, read back from the kernel."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import KeepAlive, RawSocket, SocketAddr
 from flare.sys.socket import accept_socket, receive_octets
@@ -24,6 +24,7 @@ from flare.sys.socket_constants import (
     TCP_KEEPINTVL,
     TCP_NODELAY,
 )
+from tests.asserting import assert_equal, assert_true
 from tests.sys.ready import wait_readable
 
 

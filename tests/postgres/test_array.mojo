@@ -1,9 +1,9 @@
 """Tests how the binary form of arrays is divided."""
 
-from std.testing import assert_equal
-
 from flare.postgres.array import ArrayReader
 from flare.postgres.big_endian import append_big_endian
+
+from tests.asserting import assert_equal
 
 
 def test_elements() raises:

@@ -1,11 +1,11 @@
 """Tests for `flare.postgres.connect`."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.net import IpAddr
 from flare.postgres.connect import connect_parameters, sqlstate_in
 from flare.postgres.location import DatabaseLocation
 from flare.postgres.options import DatabaseOptions, PostgresTls
+
+from tests.asserting import assert_equal, assert_true
 
 # The keywords of version 15 that a variable or a file would set, but for
 # `service` and, with a Unix socket, `requirepeer`.

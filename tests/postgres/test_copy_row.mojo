@@ -1,6 +1,6 @@
 """Tests for `flare.postgres.copy_row`."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.json import loads
 from flare.postgres.copy_row import (
@@ -10,6 +10,8 @@ from flare.postgres.copy_row import (
 )
 from flare.postgres.type_ids import TypeId
 from flare.sys.pg_parameters import PgParameters
+
+from tests.asserting import assert_equal
 
 
 def test_the_octets_around_the_rows() raises:

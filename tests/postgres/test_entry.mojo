@@ -1,12 +1,12 @@
 """Tests for `flare.postgres.entry`."""
 
-from std.testing import assert_false, assert_true
-
 from flare.postgres.entry import (
     controls_transaction,
     is_repeatable,
     needs_own_protocol,
 )
+
+from tests.asserting import assert_false, assert_true
 
 
 def test_the_first_word_counts_behind_blanks_and_comments() raises:

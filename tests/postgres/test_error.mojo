@@ -1,8 +1,8 @@
 """Tests for `flare.postgres.error` and `flare.core.error_text`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.postgres import PostgresError
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_every_field_survives_the_text() raises:

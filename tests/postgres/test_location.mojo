@@ -1,9 +1,11 @@
 """Tests for `flare.postgres.location` and `flare.postgres.options`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.postgres import Database, DatabaseOptions, PostgresTls
 from flare.postgres.location import DatabaseLocation
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_all_parts_of_a_url() raises:

@@ -1,9 +1,9 @@
 """Tests for `flare.postgres.numeric_text`."""
 
-from std.testing import assert_equal, assert_false
-
 from flare.postgres.big_endian import append_big_endian
 from flare.postgres.numeric_text import numeric_text
+
+from tests.asserting import assert_equal, assert_false
 
 
 @fieldwise_init

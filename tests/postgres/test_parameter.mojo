@@ -1,12 +1,14 @@
 """Tests for `flare.postgres.parameter`, `big_endian` and `types`."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.postgres import Date, Timestamp
 from flare.postgres.big_endian import append_big_endian, read_big_endian
 from flare.postgres.parameter import encode_parameters
 from flare.postgres.type_ids import TypeId
 from flare.sys.pg_parameters import PgParameters
+
+from tests.asserting import assert_equal
 
 
 def test_numbers_of_each_width_in_both_directions() raises:

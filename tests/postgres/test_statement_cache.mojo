@@ -1,10 +1,10 @@
 """Tests for `flare.postgres.statement_cache`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.postgres.parameter import encode_parameters
 from flare.postgres.statement_cache import STATEMENTS_MAX, StatementCache
 from flare.sys.pg_parameters import PgParameters, CStringTable
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_text_and_types_make_a_statement() raises:

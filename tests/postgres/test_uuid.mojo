@@ -1,10 +1,12 @@
 """Tests for `flare.postgres.uuid` and `flare.postgres.uuid_text`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.json import decode, dumps
 from flare.postgres import Uuid
 from flare.postgres.uuid_text import UUID_OCTETS, uuid_octets, uuid_of
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _TEXT: StaticString = "00112233-4455-6677-8899-aabbccddeeff"
 

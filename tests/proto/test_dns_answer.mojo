@@ -1,7 +1,5 @@
 """Tests for reading answers against their queries."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.dns import (
     RECORDS_MAX,
     DnsOutcome,
@@ -10,6 +8,7 @@ from flare.proto.dns import (
     read_answer,
     write_query,
 )
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto.dns_messages import Message
 
 comptime _NAME: StaticString = "www.example.com"

@@ -1,7 +1,5 @@
 """Tests for names on the wire, and for queries."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.dns import (
     HEADER_OCTETS,
     DnsMessageError,
@@ -12,6 +10,7 @@ from flare.proto.dns import (
     skip_name,
     write_query,
 )
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto.dns_messages import Message
 
 

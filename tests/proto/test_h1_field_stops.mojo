@@ -1,7 +1,5 @@
 """Tests for `flare.proto.h1.field_stops`."""
 
-from std.testing import assert_equal
-
 from flare.core import TAB, TOKEN_OCTETS
 from flare.proto.h1.field_stops import (
     FieldStops,
@@ -17,6 +15,8 @@ from flare.proto.h1.scan import (
     scan,
     window_of,
 )
+
+from tests.asserting import assert_equal
 
 
 def test_every_stop_is_found_wherever_the_window_begins_and_ends() raises:

@@ -1,10 +1,9 @@
 """Tests that a first field line which looks like a usual Host is read as by the
 code for all others."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.proto.h1 import H1Limits, Role
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto.conversation import Conversation
 
 

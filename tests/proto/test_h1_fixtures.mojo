@@ -1,7 +1,6 @@
 """Tests for `flare.proto.h1`: every fixture of conformance/h1."""
 
-from std.testing import assert_true
-
+from tests.asserting import assert_true
 from tests.proto.fixtures import load
 
 

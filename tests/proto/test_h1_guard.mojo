@@ -1,7 +1,6 @@
 """Tests for `flare.proto.h1`: nothing behind the window is ever touched."""
 
 from std.memory import unsafe_memcpy
-from std.testing import assert_equal, assert_true
 
 from flare.core import OctetPointer, heap_create, heap_destroy
 from flare.proto.h1 import H1Limits, H1Machine, H1State, Head, HttpEvent, Role
@@ -13,6 +12,7 @@ from flare.sys.memory import (
     unmap,
 )
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto.fixtures import load
 
 

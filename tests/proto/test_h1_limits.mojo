@@ -1,10 +1,10 @@
 """Tests for `flare.proto.h1.limits`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import heap_create, heap_destroy
 from flare.proto.h1 import H1Limits, H1Machine, H1State
 from flare.proto.h1 import Head, Role
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_defaults_have_no_problem() raises:

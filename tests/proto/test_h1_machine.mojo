@@ -1,7 +1,5 @@
 """Tests for `flare.proto.h1.machine` beyond its fixtures."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap, Method, RequestTarget
 from flare.proto.h1 import (
@@ -14,6 +12,8 @@ from flare.proto.h1 import (
     HttpEvent,
     Role,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _REQUEST: StaticString = (
     "GET /a%20b?c=d HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n"

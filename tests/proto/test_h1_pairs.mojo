@@ -1,7 +1,5 @@
 """Tests for `flare.proto.h1`: a client machine against a server machine."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.proto.h1 import (
@@ -13,6 +11,8 @@ from flare.proto.h1 import (
     HttpEvent,
     Role,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 comptime _NONE = -2
 comptime _UNKNOWN = -1

@@ -1,11 +1,11 @@
 """Tests for `flare.proto.h1.plain_host`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message.request_target import valid_host
 from flare.proto.h1.field_stops import FieldStops, FirstLook
 from flare.proto.h1.plain_host import first_host_octets, is_plain_host
 from flare.proto.h1.scan import window_of
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_a_plain_host_is_a_valid_one() raises:

@@ -1,13 +1,13 @@
 """Tests for `flare.proto.h1.plain_request`."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.message import Method, RequestTarget
 from flare.proto.h1 import Head
 from flare.proto.h1.field_stops import FieldStops, FirstLook
 from flare.proto.h1.plain_request import take_plain_request_line
 from flare.proto.h1.scan import window_of
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_a_plain_line_is_taken_as_the_general_code_would_read_it() raises:

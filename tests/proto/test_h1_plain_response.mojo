@@ -1,11 +1,11 @@
 """Tests for `flare.proto.h1.plain_response`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength, H1Limits, H1Machine, H1State, Role
 from flare.proto.h1.state import SideState
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _DATE: StaticString = "Sun, 06 Nov 1994 08:49:37 GMT"
 

@@ -1,13 +1,13 @@
 """Tests for `flare.proto.h1.plain_status_line`."""
 
-from std.testing import assert_equal
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.proto.h1 import Head, H1Limits
 from flare.proto.h1.field_stops import FieldStops
 from flare.proto.h1.plain_status_line import take_plain_status_line
 from flare.proto.h1.scan import window_of
 from flare.proto.h1.start_line import read_status_line
+
+from tests.asserting import assert_equal
 
 comptime _REASON_OCTETS_MAX = 100
 

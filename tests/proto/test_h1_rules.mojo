@@ -1,9 +1,8 @@
 """Tests for `flare.proto.h1.rule`: each rule is broken by some octets."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.proto.h1 import H1Error, H1Limits, H1Rule, Role
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto.conversation import Conversation
 
 

@@ -1,7 +1,5 @@
 """Tests for `flare.proto.h1.scan`."""
 
-from std.testing import assert_equal
-
 from flare.core import TOKEN_OCTETS
 from flare.proto.h1.scan import (
     Stops,
@@ -11,6 +9,8 @@ from flare.proto.h1.scan import (
     scan,
     window_of,
 )
+
+from tests.asserting import assert_equal
 
 
 def test_every_octet_stops_a_token_scan_unless_it_is_a_token_octet() raises:

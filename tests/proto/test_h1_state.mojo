@@ -1,10 +1,11 @@
 """Tests for `flare.proto.h1.state`: every pair of both tables."""
 
 from std.sys.info import size_of
-from std.testing import assert_equal, assert_true
 
 from flare.proto.h1 import H1State
 from flare.proto.h1.state import SideInput, SideState, next_state
+
+from tests.asserting import assert_equal, assert_true
 
 # One row per state, one column per input, in the order of the constants:
 # request head, informational head, response head, data, end, next, last,

@@ -1,11 +1,6 @@
 """Tests for `flare.proto.multipart`."""
 
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.core import Buffer
 from flare.proto.multipart import (
@@ -19,6 +14,8 @@ from flare.proto.multipart import (
     boundary_of,
     is_boundary,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

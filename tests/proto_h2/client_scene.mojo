@@ -2,8 +2,6 @@
 server's machine.
 """
 
-from std.testing import assert_equal
-
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength
@@ -13,6 +11,8 @@ from flare.proto.h2.h2_machine import H2Machine
 from flare.proto.h2.h2_state import H2State
 from flare.proto.h2.outgoing_requests import RequestStart
 from flare.proto.h2.frame import append_frame_header
+
+from tests.asserting import assert_equal
 
 from .machine_scene import block_of, describe_frames
 

@@ -1,11 +1,13 @@
 """Tests a client's machine: requests, responses, and servers at fault."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.proto.h1 import BodyLength
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.head import BodyKind
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .client_scene import ClientScene
 from .machine_scene import MachineScene, block_of, number

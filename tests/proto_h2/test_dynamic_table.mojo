@@ -1,8 +1,8 @@
 """Tests the dynamic table of HPACK against a list."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.proto.h2.hpack.dynamic_table import DynamicTable
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_the_table_is_a_list_with_a_limit() raises:

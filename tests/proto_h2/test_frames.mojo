@@ -1,7 +1,5 @@
 """Tests headers of frames, padding and settings (RFC 9113 sections 4 and 6)."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.proto.h2.h2_error import H2Code
 from flare.proto.h2.frame import (
@@ -20,6 +18,8 @@ from flare.proto.h2.settings import (
     append_settings_header,
     updated_settings,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 from .blocks import octets_of
 

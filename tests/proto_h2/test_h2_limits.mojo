@@ -1,13 +1,13 @@
 """Tests the limits on a peer that causes work for no request."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import HeaderMap
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.h2.recent_resets import RecentResets
 from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.token_bucket import TokenBucket
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .machine_scene import GET, POST, MachineScene, date_span, number
 

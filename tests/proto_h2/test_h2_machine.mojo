@@ -1,12 +1,12 @@
 """Tests a server's machine: streams from their heads to their ends."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import HeaderMap
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.h2_limits import H2Limits
 from flare.proto.h2.outgoing_heads import ResponseStart
 from flare.proto.h2.stream_table import NO_SLOT
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .machine_scene import (
     GET,

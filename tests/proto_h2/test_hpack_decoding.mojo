@@ -1,6 +1,6 @@
 """Tests what the decoder refuses, and how it treats its table."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.message import FieldName
@@ -18,6 +18,8 @@ from flare.proto.h2.hpack.static_table import (
     static_name,
     static_value,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 from .blocks import octets_of, read_block, table_of
 

@@ -1,11 +1,11 @@
 """Tests the encoder, with the decoder as its peer."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import known_field
 from flare.proto.h2.hpack import HpackDecoder
 from flare.proto.h2.hpack.encoder import HpackEncoder
+
+from tests.asserting import assert_equal, assert_true
 
 
 struct _Pair(Movable):

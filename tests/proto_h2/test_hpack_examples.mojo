@@ -1,7 +1,5 @@
 """Tests the decoder with the examples of RFC 7541 appendix C."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.proto.h2.hpack import (
     HpackDecoder,
@@ -10,6 +8,8 @@ from flare.proto.h2.hpack import (
     append_named_literal,
 )
 from flare.proto.h2.hpack.integer import append_integer, read_integer
+
+from tests.asserting import assert_equal, assert_true
 
 from .blocks import octets_of, read_block, table_of
 

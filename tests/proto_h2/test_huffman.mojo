@@ -1,13 +1,13 @@
 """Tests the Huffman code of HPACK (RFC 7541 section 5.2)."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.proto.h2.hpack import (
     append_huffman,
     decode_huffman,
     huffman_octets,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 from .blocks import octets_of
 

@@ -1,7 +1,7 @@
 """Tests how a field block becomes the head of a request (RFC 9113 section 8.3).
 """
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.message import FieldName, Method
@@ -9,6 +9,8 @@ from flare.proto.h2.hpack import HpackDecoder, append_named_literal
 from flare.proto.h2.head_limits import H2HeadFault, H2HeadLimits
 from flare.proto.h2.request_head import RequestHeadReader
 from flare.proto.head import BodyKind
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .blocks import octets_of
 

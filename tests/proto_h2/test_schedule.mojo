@@ -1,10 +1,10 @@
 """Tests the order in which streams send (RFC 9218 section 10)."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.proto.h2.priority_field import H2Priority, parse_priority
 from flare.proto.h2.schedule import H2Schedule
 from flare.proto.h2.stream_table import NO_SLOT, H2StreamTable
+
+from tests.asserting import assert_equal, assert_true
 
 
 struct _Scene(Movable):

@@ -1,9 +1,9 @@
 """Sends each type of frame in each state of a stream (RFC 9113 section 5.1)."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.proto.h2.h2_event import H2Event
 from flare.proto.h2.stream_state import H2StreamState
+
+from tests.asserting import assert_equal, assert_true
 
 from .machine_scene import GET, POST, MachineScene, block_of, number
 

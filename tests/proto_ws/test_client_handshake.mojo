@@ -1,10 +1,9 @@
 """Tests for `flare.proto.ws.client_handshake`: whom a client believes."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.message import HeaderMap
 from flare.proto.ws import DeflateParameters, WsClientOffer
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto_ws.request import SAMPLE_KEY, response, verdict_on
 
 

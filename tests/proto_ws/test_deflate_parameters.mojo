@@ -1,7 +1,5 @@
 """Tests for `flare.proto.ws.deflate_parameters`: which compression is used."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.ws import (
     DeflateParameters,
     DeflatePolicy,
@@ -10,6 +8,7 @@ from flare.proto.ws import (
     WsServerPolicy,
 )
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.request import (
     SAMPLE_KEY,
     answer_to,

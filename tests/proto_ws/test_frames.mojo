@@ -1,10 +1,10 @@
 """Tests for `flare.proto.ws`: frames in, events out, in any pieces."""
 
 from std.sys.info import size_of
-from std.testing import assert_equal, assert_true
 
 from flare.proto.ws import WsRole, WsState
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto_ws.peer import Peer, frame, header, transcript_of
 
 comptime _ROLES: List[UInt8] = [WsRole.SERVER, WsRole.CLIENT]

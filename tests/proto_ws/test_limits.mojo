@@ -1,9 +1,8 @@
 """Tests for `flare.proto.ws`: the bounds on messages."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.ws import EMPTY_FRAMES_MAX, WsMessageCheck, WsRole
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.peer import Peer, frame, header
 
 comptime _TOO_LARGE: StaticString = "! 1009 a message exceeds the limit\n"

@@ -1,9 +1,8 @@
 """Tests for `flare.proto.ws`: an intermediary finds the borders of frames."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.ws import WsFramePlace, WsOpcode, WsRole
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.peer import frame
 
 comptime _ROLES: List[UInt8] = [WsRole.SERVER, WsRole.CLIENT]

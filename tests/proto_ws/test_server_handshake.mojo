@@ -1,7 +1,5 @@
 """Tests for `flare.proto.ws.server_handshake`: who may connect."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.message import HeaderMap
 from flare.proto.h1 import Role
 from flare.proto.h1.scan import window_of
@@ -16,6 +14,7 @@ from flare.proto.ws import (
     is_key,
 )
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.request import (
     SAMPLE_ACCEPT,
     SAMPLE_KEY,

@@ -1,9 +1,8 @@
 """Tests that the short way of messages and the machine agree."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.ws import WsFrameHead, WsOpcode, WsRole
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.peer import KEY, Peer, frame, header
 
 comptime _ROLES: List[UInt8] = [WsRole.SERVER, WsRole.CLIENT]

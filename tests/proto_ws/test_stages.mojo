@@ -1,7 +1,5 @@
 """Tests for `flare.proto.ws`: every state with every frame."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.proto.ws import (
     FrameKind,
     WsCloseCode,
@@ -10,6 +8,7 @@ from flare.proto.ws import (
     next_stage,
 )
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto_ws.peer import Peer, frame
 
 # One row per state, one column per frame, in the order of the constants: whole,

@@ -1,10 +1,9 @@
 """Tests for `flare.proto.ws.text`, against the code points of each character.
 """
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.proto.ws import WsMessageCheck, WsText, is_utf8
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.peer import Peer, frame
 from tests.proto_ws.text_model import BAD, OPEN, WHOLE, judge_text
 

@@ -1,7 +1,5 @@
 """Tests for `flare.proto.ws`: the frames that a machine writes."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import equals
 from flare.proto.ws import (
     WsCloseCode,
@@ -11,6 +9,7 @@ from flare.proto.ws import (
     WsRole,
 )
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.proto_ws.peer import KEY, Peer, frame
 
 

@@ -1,8 +1,8 @@
 """Tests for `flare.http.routing.path`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.routing.path import decode_escape, scan_path, segment_end
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_a_path_is_bad_if_a_rule_of_the_module_says_so() raises:

@@ -1,9 +1,11 @@
 """Tests for `flare.http.routing.pattern`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.routing import RoutePattern
 from flare.http.routing.pattern import SegmentKind
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_patterns_are_parsed_into_segments() raises:

@@ -1,10 +1,12 @@
 """Tests for `flare.http.routing.table`."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.core import heap_create, heap_destroy
 from flare.http.routing import Captures, RouteTable
 from flare.message import Method
+
+from tests.asserting import assert_equal
 
 
 def test_the_most_specific_pattern_wins_whatever_the_order() raises:

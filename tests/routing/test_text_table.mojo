@@ -1,8 +1,8 @@
 """Tests for `flare.http.routing.text_table`."""
 
-from std.testing import assert_equal
-
 from flare.http.routing.text_table import TEXT_OCTETS_MAX, TextTable
+
+from tests.asserting import assert_equal
 
 
 def test_texts_of_every_length_differ_in_every_octet() raises:

@@ -1,7 +1,5 @@
 """Tests for `flare.http.routing.tree` and the search through it."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import heap_create, heap_destroy
 from flare.http.routing import Captures, MatchKind, RoutePattern, RouteTable
 from flare.http.routing.tree import SegmentTree
@@ -9,6 +7,8 @@ from flare.message import Method
 from fuzz.harness import Histogram
 from fuzz.fuzz_router import fuzz_router
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_equal_shapes_share_a_node_and_others_do_not() raises:

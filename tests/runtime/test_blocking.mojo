@@ -1,6 +1,6 @@
 """Tests for `flare.runtime.blocking`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.net import NetError
@@ -13,6 +13,7 @@ from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.sys.thread import Lock
 from flare.sys.thread_cell import thread_word
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log, Loop, Noisy
 
 

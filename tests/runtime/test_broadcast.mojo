@@ -1,7 +1,7 @@
 """Tests values that are sent to any number of fibers and threads."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime import (
     Broadcast,
@@ -12,6 +12,8 @@ from flare.runtime import (
     sleep,
     spawn,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_every_subscriber_gets_every_value_in_order() raises:

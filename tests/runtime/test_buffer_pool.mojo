@@ -1,10 +1,10 @@
 """Tests for `flare.runtime.buffer_pool`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Buffer, OctetPointer
 from flare.runtime.buffer_pool import BufferPool
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_trimming_gives_pages_back_of_what_is_idle_and_keeps_what_is_lent() raises:

@@ -1,11 +1,12 @@
 """Tests for `flare.runtime.cancel`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime.cancel import Cancel
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log, Loop
 
 

@@ -1,13 +1,13 @@
 """Tests for `flare.runtime.cpu_quota`."""
 
-from std.testing import assert_equal, assert_false
-
 from flare.runtime.cpu_quota import (
     group_path,
     groups_upwards,
     parse_cfs_quota,
     parse_cpu_max,
 )
+
+from tests.asserting import assert_equal, assert_false
 
 
 @fieldwise_init

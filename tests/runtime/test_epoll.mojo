@@ -1,7 +1,5 @@
 """Tests what the epoll backend asks the kernel for."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
 from flare.runtime.operation import Operation, OperationKind, OperationState
@@ -22,6 +20,7 @@ from flare.sys.socket import (
 from flare.sys.socket_address import AF_INET, AF_UNIX, SocketAddressStorage
 from flare.sys.socket_constants import MSG_DONTWAIT, MSG_OOB, SOCK_STREAM
 from flare.sys.thread import join_thread, start_thread
+from tests.asserting import assert_equal, assert_true
 from tests.runtime.loop import Loop
 
 comptime _PIECE_OCTETS = 64 * 1024

@@ -1,7 +1,7 @@
 """Tests for `flare.runtime.event`."""
 
 from std.atomic import Atomic
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
@@ -16,6 +16,7 @@ from flare.sys.file import (
     read_descriptor,
 )
 from flare.sys.thread import join_thread, start_thread
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log, Loop
 
 

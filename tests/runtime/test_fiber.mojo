@@ -1,7 +1,5 @@
 """Tests for `flare.runtime.fiber`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
 from flare.runtime.current import current_fiber
@@ -14,6 +12,7 @@ from flare.sys.memory import PAGE_OCTETS
 from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log, Loop
 
 

@@ -1,7 +1,6 @@
 """Checks the ring that carries log lines from a loop to a thread."""
 
 from std.ffi import _Global
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.line_queue import LineQueue, write_line
@@ -13,6 +12,8 @@ from flare.runtime.line_ring import (
     LineRing,
     LineRingState,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_lines_come_out_whole_and_in_order() raises:

@@ -1,11 +1,12 @@
 """Tests for the loop that tests turn themselves."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_raises
 
 from flare.runtime.current import current_reactor
 from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
+from tests.asserting import assert_equal
 from tests.runtime.loop import Loop
 
 

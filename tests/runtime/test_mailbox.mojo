@@ -1,11 +1,10 @@
 """Tests for `flare.runtime.mailbox` through `Reactor.post`."""
 
-from std.testing import assert_equal, assert_false
-
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
 from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.sys.thread import join_thread, start_thread
+from tests.asserting import assert_equal, assert_false
 from tests.runtime.loop import Log, Loop
 
 

@@ -1,7 +1,7 @@
 """Tests for `flare.runtime.readiness`."""
 
 from std.ffi import c_int, external_call
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import NetError
 from flare.runtime import (
@@ -27,6 +27,7 @@ from flare.sys.file import (
 from flare.sys.socket import open_socket_pair
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log, Loop
 
 comptime _O_CLOEXEC = 0o2000000

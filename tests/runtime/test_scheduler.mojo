@@ -1,6 +1,6 @@
 """Tests for `flare.runtime.scheduler`."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.runtime.current import current_reactor
@@ -8,6 +8,8 @@ from flare.runtime.event import Event
 from flare.runtime.scheduler import Scheduler, default_worker_count
 from flare.runtime.wait import sleep
 from flare.sys.thread import allowed_cpus, set_affinity
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_every_worker_runs_once_with_its_own_number() raises:

@@ -1,7 +1,6 @@
 """Tests what becomes of a loop for which something lacks."""
 
 from std.ffi import c_int, external_call
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.net import NetError
@@ -22,6 +21,7 @@ from flare.sys.file import (
     open_event_descriptor,
 )
 from flare.sys.thread import join_thread, start_thread
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log
 
 comptime _RLIMIT_NOFILE = 7

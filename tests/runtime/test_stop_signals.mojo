@@ -1,6 +1,6 @@
 """Tests for `flare.runtime.stop_signals`."""
 
-from std.testing import assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime.backend import BackendKind
 from flare.runtime.reactor import ReactorConfig
@@ -14,6 +14,7 @@ from flare.sys.signal import (
     catch_signal,
     restore_signal,
 )
+from tests.asserting import assert_false, assert_true
 from tests.runtime.loop import Loop
 
 

@@ -1,6 +1,6 @@
 """Tests for `flare.runtime.task`."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.net import NetError
@@ -10,6 +10,7 @@ from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import JoinHandle, captures_a_view, spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.sys.thread import join_thread, start_thread
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Log, Loop, Noisy
 
 

@@ -1,11 +1,11 @@
 """Tests for `flare.runtime.timer_wheel`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime import TimerEntry, TimerWheel
 from fuzz.random import Random
 from fuzz.timer_wheel_model import Program
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime TEN_YEARS_MS = 10 * 366 * 86_400_000
 

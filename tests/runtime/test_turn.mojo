@@ -1,7 +1,5 @@
 """Tests when what completions submit reaches the kernel."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
 from flare.runtime.current import current_reactor
@@ -25,6 +23,7 @@ from flare.sys.sealed_pages import SealedPages
 from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.runtime.loop import Loop
 
 

@@ -1,7 +1,5 @@
 """Tests what the io_uring backend does with its rings."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.runtime import NO_BUFFERS, BackendKind
 from flare.runtime.operation import (
@@ -15,6 +13,7 @@ from flare.sys.file import close_descriptor
 from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
+from tests.asserting import assert_equal, assert_true
 from tests.runtime.loop import Loop
 
 comptime _RECEIVES = 200

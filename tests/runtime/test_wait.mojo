@@ -1,6 +1,6 @@
 """Tests for `flare.runtime.wait`."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 from std.time import sleep as pause
 
 from flare.net import NetError
@@ -12,6 +12,7 @@ from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.sys.clock import monotonic_ms, monotonic_ns
+from tests.asserting import assert_equal, assert_true
 from tests.runtime.loop import Log, Loop
 
 

@@ -1,7 +1,5 @@
 """Makes a server that may buffer little, and clients that make it buffer."""
 
-from std.testing import assert_equal
-
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -14,6 +12,8 @@ from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal
 
 comptime CONTENT_OCTETS = 500_000
 comptime BUDGET = 4 * 1024 * 1024

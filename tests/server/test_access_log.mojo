@@ -1,7 +1,6 @@
 """Checks access records, and the ring that carries them between threads."""
 
 from std.ffi import _Global
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.http.server.records.access_queue import (
@@ -18,6 +17,7 @@ from flare.http.version import HttpVersion
 from flare.message import Method
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.test_replaced_answers import Echo
 
 

@@ -1,7 +1,5 @@
 """Lets clients make a worker buffer more than it may."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.handler import Handler
 from flare.http.middleware import AddHeader, Compress
 from flare.http.server.transport.buffered import buffered_octets
@@ -9,6 +7,8 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 from .budget_server import (
     BUDGET,

@@ -1,9 +1,10 @@
 """Tests how much memory the state of a connection takes."""
 
 from std.sys.info import size_of
-from std.testing import assert_true
 
 from flare.http.server.transport.connection_state import ConnectionState
+
+from tests.asserting import assert_true
 
 
 def test_idle_connection_takes_fifteen_cache_lines() raises:

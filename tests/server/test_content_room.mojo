@@ -1,8 +1,8 @@
 """Lets contents wait for the room that others hold."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.runtime.backends.simulated_network import Peer
+
+from tests.asserting import assert_equal, assert_true
 
 from .budget_server import (
     BUDGET,

@@ -1,8 +1,6 @@
 """Tests what the peer learns of an end that came too early, and when the
 server learns of the peer's."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.builders import ok
 from flare.http.handler import FnHandler
 from flare.http.request import Request
@@ -15,6 +13,8 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _LENGTH_MAX = 400_000
 

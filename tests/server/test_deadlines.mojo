@@ -3,8 +3,6 @@
 The clock is virtual, so that minutes take no time.
 """
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
@@ -19,6 +17,8 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 comptime _CHUNKED: StaticString = (
     " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -4,8 +4,6 @@ Nothing of a request runs on when its peer has left, and nothing that a handler
 has spawned reaches another request or another connection.
 """
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
@@ -22,6 +20,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.handlers import ignore_leaks
 
 comptime _UPGRADE: StaticString = (

@@ -1,6 +1,6 @@
 """Tests event streams through a whole server and its network."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import (
     EventStream,
@@ -16,6 +16,8 @@ from flare.message import HeaderMap
 from flare.runtime import deadline_in, sleep, spawn
 from flare.testing import TestClient
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _END: StaticString = "0\r\n\r\n"
 

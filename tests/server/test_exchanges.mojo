@@ -1,7 +1,5 @@
 """Follows exchanges through the whole server: order, endings, departures."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import FnHandler
@@ -13,6 +11,7 @@ from flare.http.server.transport.worker_state import SPARE_CONTENT_OCTETS_MAX
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_true
 from tests.server.answers import read_answers
 from tests.server.handlers import Outcomes, Waiter
 

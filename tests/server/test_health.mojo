@@ -1,7 +1,6 @@
 """Checks the answers to probes, over a virtual clock."""
 
 from std.ffi import _Global
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http import (
     App,
@@ -16,6 +15,8 @@ from flare.http import (
 from flare.runtime import sleep
 from flare.testing import TestClient
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime LIVE: StaticString = "GET /-/live HTTP/1.1\r\nHost: a\r\n\r\n"
 comptime READY: StaticString = "GET /-/ready HTTP/1.1\r\nHost: a\r\n\r\n"

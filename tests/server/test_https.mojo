@@ -1,8 +1,6 @@
 """Serves TLS on a simulated network: every step of a connection may be cut,
 delayed or broken, and minutes take no time."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -18,6 +16,7 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
 from flare.tls import TlsContext, TlsServerConfig
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.answers import read_answers
 from tests.server.handlers import Outcomes, Waiter
 from tests.server.secure_peer import SecurePeer

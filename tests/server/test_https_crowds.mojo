@@ -1,12 +1,11 @@
 """Lets crowds shake hands that do not mean it: who does is not held up."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import heap_create, heap_destroy
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
 from flare.tls import TlsContext
 
+from tests.asserting import assert_equal, assert_true
 from tests.server.handlers import Outcomes, Waiter
 from tests.server.secure_peer import SecurePeer
 from tests.tls.certificates import client_config, server_config

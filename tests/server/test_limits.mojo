@@ -1,7 +1,5 @@
 """Lets clients be slow, greedy and many, in no time: the clock is virtual."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import SlotHandle, heap_create, heap_destroy
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
@@ -11,6 +9,7 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.reactor import ReactorConfig
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.handlers import Outcomes, Waiter
 
 

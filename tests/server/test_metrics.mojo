@@ -1,7 +1,5 @@
 """Checks what a server counts, on a simulated network with its own clock."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Erased
 from flare.http import Request, Response, ResponseStream, Router, ok
 from flare.http.server.records.request_metrics import RequestEnd
@@ -12,6 +10,8 @@ from flare.http.server.records.server_metrics import (
 from flare.metrics import Metrics
 from flare.runtime import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _NAME: StaticString = "http_server_request_duration_seconds"
 

@@ -1,7 +1,5 @@
 """Lets a server run out of everything, and stops it while clients wait."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
@@ -14,6 +12,7 @@ from flare.runtime.backends.simulated_network import Peer, SimulatedNetwork
 from flare.runtime.reactor import ReactorConfig
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.handlers import Outcomes, Waiter
 
 comptime _CONNECTIONS_MAX = 64

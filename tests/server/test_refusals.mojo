@@ -4,8 +4,6 @@ Each row says which status comes back; the connection is closed, and no handler
 runs. The rows beside them, which differ in one point, are served.
 """
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import no_content, ok
 from flare.http.handler import FnHandler, Handler
@@ -14,6 +12,7 @@ from flare.http.response import Response
 from flare.proto.h1 import H1Rule
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_true
 from tests.server.answers import read_answers
 
 

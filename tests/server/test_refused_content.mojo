@@ -1,7 +1,5 @@
 """Tests what becomes of content that is more than may be read."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -11,6 +9,8 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _OCTETS_MAX = 16_384
 

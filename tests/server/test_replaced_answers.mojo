@@ -1,7 +1,5 @@
 """Checks when the server answers something else than its handler would."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import (
     AddHeader,
     Compress,
@@ -16,6 +14,7 @@ from flare.http.request import Request
 from flare.http.response import Response
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.answers import read_answers
 
 

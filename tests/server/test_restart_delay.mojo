@@ -1,8 +1,8 @@
 """Checks when a worker that died is started again."""
 
-from std.testing import assert_equal
-
 from flare.http.server.process.restart_delay import RestartDelay
+
+from tests.asserting import assert_equal
 
 
 def test_a_worker_that_lived_long_is_back_at_once() raises:

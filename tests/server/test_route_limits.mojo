@@ -1,6 +1,6 @@
 """Limits single handlers and single clients, over a virtual clock."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.builders import ok
 from flare.http.handler import FnHandler, Handler
@@ -14,6 +14,8 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_a_handler_that_waits_too_long_is_answered_503() raises:

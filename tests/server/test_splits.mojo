@@ -1,7 +1,5 @@
 """Splits every request of the corpus everywhere: the answers must not change."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.builders import ok
 from flare.http.handler import FnHandler
 from flare.http.request import Request
@@ -9,6 +7,7 @@ from flare.http.response import Response
 from flare.proto.h1 import Role
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto.fixtures import load
 
 comptime _SPLIT_ALL_OCTETS_MAX = 1200

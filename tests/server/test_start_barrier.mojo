@@ -1,11 +1,11 @@
 """Tests for `flare.http.server.process.start_barrier`."""
 
-from std.testing import assert_equal
-
 from flare.core import Erased, heap_create, heap_destroy
 from flare.http.server.process.start_barrier import StartBarrier
 from flare.runtime.scheduler import Scheduler
 from flare.sys.thread import Lock
+
+from tests.asserting import assert_equal
 
 comptime _COUNT = 32
 

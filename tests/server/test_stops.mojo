@@ -1,7 +1,5 @@
 """Stops a server while streams and upgraded connections are open."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -14,6 +12,8 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 # Below the 100 ms that who is connected has for a request on its way.
 comptime _PROMPT_MS = 50

@@ -1,7 +1,5 @@
 """Breaks the rules of streams on purpose: the peer must not be misled."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -14,6 +12,8 @@ from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _CHUNKED: StaticString = (
     " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"

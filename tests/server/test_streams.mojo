@@ -1,7 +1,5 @@
 """Streams content both ways through the whole server."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
@@ -15,6 +13,8 @@ from flare.message import HeaderMap
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _CHUNKED_HEAD: StaticString = (
     " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"

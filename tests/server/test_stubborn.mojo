@@ -1,7 +1,5 @@
 """Lets handlers ignore that their time is over, or that nobody listens."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import FnHandler, Handler
@@ -15,6 +13,8 @@ from flare.runtime import spawn
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_a_handler_that_swallows_its_deadline_does_not_hold_the_worker() raises:

@@ -1,7 +1,5 @@
 """Lets a crowd come and go: what it needed does not stay."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
@@ -15,6 +13,7 @@ from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.server.h2_talk import H2Talk
 
 comptime _CROWD = 500

@@ -1,7 +1,5 @@
 """Tests what a worker continues at the end of a turn."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import PointerTo
 from flare.http.builders import ok
 from flare.http.handler import FnHandler, Handler
@@ -12,6 +10,8 @@ from flare.http.server.transport.connection_state import ConnectionState
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_writes_of_one_turn_leave_in_one_send() raises:

@@ -1,11 +1,11 @@
 """Tests the blocks of contents that wait for their turn."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import PointerTo
 from flare.http.body import Body
 from flare.http.server.transport.h2_connection import UnsentContent
 from flare.http.server.transport.unsent_pool import UnsentPool
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_a_block_that_is_used_again_is_like_a_new_one() raises:

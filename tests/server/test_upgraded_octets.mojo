@@ -1,13 +1,13 @@
 """Tests reading the octets of an upgraded connection in place."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.handler import FnHandler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 comptime _HEAD: StaticString = (
     "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"

@@ -1,8 +1,8 @@
 """Tests for `flare.http.server.process.worker_questions`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.server.process.worker_questions import WorkerQuestions
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_nobody_is_asked_unless_systemd_wants_signs_of_life() raises:

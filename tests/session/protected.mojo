@@ -1,12 +1,12 @@
 """Checks that hold for signed and for encrypted values."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core.base64url import read_base64url, write_base64url
 from flare.http import Cookie, Handler, HeaderMap, Request, Response, ok
 from flare.session import Protection
 from flare.session.protection import protected_cookie, revealed_cookie
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_true
 
 comptime OLD: StaticString = "an old key of at least 32 octets"
 """A key that a program has used before."""

@@ -1,9 +1,9 @@
 """Tests encrypted values and encrypted cookies."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import Cookie
 from flare.session import Encryptor, Signer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .protected import (
     NEW,

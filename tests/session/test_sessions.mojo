@@ -1,6 +1,6 @@
 """Tests sessions in cookies and in stores, as a browser sees them."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import App, Cookie, Handler, Request
 from flare.session import (
@@ -18,6 +18,8 @@ from flare.session.keeping import key_of
 from flare.sqlite import Database
 from flare.sys.clock import unix_seconds
 from flare.testing import TestClient
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .browser import Browser, Late, Visit, site
 from .protected import NEW, OTHER, keys

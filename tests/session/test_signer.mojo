@@ -1,9 +1,11 @@
 """Tests signed values and signed cookies."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import Cookie
 from flare.session import Encryptor, Signer
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .protected import (
     NEW,

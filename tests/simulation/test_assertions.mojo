@@ -1,7 +1,5 @@
 """Makes mistakes that only builds with assertions show, as this one is."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
@@ -14,6 +12,8 @@ from flare.runtime.wait import sleep
 from flare.sys.file import close_descriptor
 from flare.sys.process import exit_process, fork_process, wait_for_end
 from flare.testing.test_server import TestServer
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_views_of_a_request_that_is_over_show_nothing_of_another() raises:

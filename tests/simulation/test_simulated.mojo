@@ -1,9 +1,10 @@
 """Lets clients of all kinds loose on a server, on networks of all kinds."""
 
 from std.sys import get_defined_int
-from std.testing import assert_equal, assert_true
 
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_true
 
 from .run import check_seed, seed_of, simulate
 from .tally import WHOLE_SAMPLE_RUNS, Tally

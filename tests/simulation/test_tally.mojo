@@ -1,6 +1,6 @@
 """Leaves out kinds of events from counts, and adds unknown ones."""
 
-from std.testing import assert_equal, assert_true
+from tests.asserting import assert_equal, assert_true
 
 from .kinds import Kind, all_kinds
 from .tally import Tally

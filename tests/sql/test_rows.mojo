@@ -1,8 +1,10 @@
 """Tests for `flare.sql.rows`, with a result that is no database's."""
 
-from std.testing import assert_equal, assert_false, assert_raises
+from std.testing import assert_raises
 
 from flare.sql.rows import decode_rows, only_row, optional_row
+
+from tests.asserting import assert_equal, assert_false
 
 from .numbers import Numbers, Piece
 

@@ -1,8 +1,8 @@
 """Tests for `flare.sql.text`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.sql.text import begins_with_word, has_nul
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _WORDS: List[StaticString] = ["select"]
 

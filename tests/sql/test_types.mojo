@@ -1,7 +1,5 @@
 """Lets one struct have types of columns in both databases."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.postgres import Column as PostgresColumn
 from flare.postgres import FromColumn as FromPostgres
 from flare.postgres import Timestamp as PostgresTimestamp
@@ -13,6 +11,8 @@ from flare.sql.rows import decode_rows
 from flare.sqlite import Column as SqliteColumn
 from flare.sqlite import Database
 from flare.sqlite import FromColumn as FromSqlite
+
+from tests.asserting import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -2,9 +2,10 @@
 
 from std.os import listdir, remove, rmdir
 from std.tempfile import mkdtemp
-from std.testing import assert_equal
 
 from flare.sqlite import Database, SqliteError
+
+from tests.asserting import assert_equal
 
 
 struct Scratch(Movable):

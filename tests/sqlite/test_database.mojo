@@ -1,11 +1,13 @@
 """Tests statements outside of transactions."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime import deadline_in, sleep, spawn
 from flare.sqlite import Database, DatabaseOptions, SqliteError
 from flare.sqlite.options import Synchronous
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .scratch import Scratch, error_of, expect, sqlite_error
 

@@ -1,8 +1,8 @@
 """Tests for `flare.sqlite.digits`."""
 
-from std.testing import assert_equal
-
 from flare.sqlite.digits import append_digits, read_digits
+
+from tests.asserting import assert_equal
 
 
 def test_digits() raises:

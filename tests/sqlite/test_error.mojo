@@ -1,8 +1,8 @@
 """Tests for `flare.sqlite.error`."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.sqlite import SqliteError
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_text_form_has_all_fields() raises:

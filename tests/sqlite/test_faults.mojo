@@ -1,11 +1,13 @@
 """Tests files that are locked, read-only, full or damaged."""
 
 from std.os import remove
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime import sleep
 from flare.sqlite import Database, DatabaseOptions, SqliteError
 from flare.sys.clock import monotonic_ms
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .scratch import Scratch, error_of, expect, sqlite_error
 

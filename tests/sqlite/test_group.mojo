@@ -1,11 +1,12 @@
 """Tests changes that share a commit."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_true
 
 from flare.runtime import deadline_in, sleep, spawn
 from flare.runtime.task import JoinHandle
 from flare.sqlite import Database, SqliteError
+
+from tests.asserting import assert_equal, assert_true
 
 from .scratch import Scratch, sqlite_error
 

@@ -1,8 +1,8 @@
 """Tests for `flare.sqlite.statement_kind`."""
 
-from std.testing import assert_equal
-
 from flare.sqlite.statement_kind import StatementKind, kind_of
+
+from tests.asserting import assert_equal
 
 
 def test_the_first_word_decides() raises:

@@ -1,7 +1,7 @@
 """Tests transactions and savepoints, and how they end."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime import deadline_in, sleep, spawn
 from flare.runtime.task import JoinHandle
@@ -11,6 +11,8 @@ from flare.sqlite import (
     Transaction,
 )
 from flare.sys.clock import monotonic_ms
+
+from tests.asserting import assert_equal, assert_true
 
 from .scratch import Scratch, sqlite_error
 

@@ -1,7 +1,5 @@
 """Sends values of each type to SQLite and back."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.json import Value, dumps, loads
 from flare.sqlite import (
     Column,
@@ -13,6 +11,8 @@ from flare.sqlite import (
     ToParameter,
     ValueBlock,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .scratch import expect, sqlite_error
 

@@ -1,12 +1,14 @@
 """Tests deadlines, cancelling, bounds, and many fibers at once."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.runtime import deadline_in, sleep, spawn
 from flare.runtime.task import JoinHandle
 from flare.sqlite import Database, DatabaseOptions, SqliteError
 from flare.sys.clock import monotonic_ms
+
+from tests.asserting import assert_equal, assert_true
 
 from .scratch import Scratch, error_of, expect, sqlite_error
 

@@ -1,7 +1,8 @@
 """Waits for a socket in tests that call the kernel without the runtime."""
 
 from std.ffi import c_int, external_call
-from std.testing import assert_equal
+
+from tests.asserting import assert_equal
 
 comptime _POLLIN: Int16 = 1
 comptime _POLLOUT: Int16 = 4

@@ -1,9 +1,10 @@
 """Tests for rings against the real kernel: what is left when they have ended."""
 
 from std.ffi import c_int, external_call
-from std.testing import assert_equal, assert_true
 
 from flare.sys.io_uring import Uring
+
+from tests.asserting import assert_equal, assert_true
 
 comptime _ENTRIES = 1024
 comptime _COMPLETIONS = 8192

@@ -1,7 +1,5 @@
 """Tests for `flare.sys.listener`, against the real kernel."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.runtime.backends.kernel_listener import accept_waiting
 from flare.sys.errno import EAGAIN, ECONNREFUSED
 from flare.sys.file import close_descriptor, replace_descriptor
@@ -20,6 +18,8 @@ from flare.sys.socket_constants import (
     SOL_SOCKET,
     SO_ACCEPTCONN,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_a_unix_listener_held_back_keeps_who_waits_and_refuses_others() raises:

@@ -1,9 +1,9 @@
 """Tests for `flare.sys.openssl_cipher`: vectors of the specification of GCM."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import write_hexadecimal
 from flare.sys.openssl_cipher import TAG_OCTETS, cipher
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _KEY: StaticString = (
     "feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308"

@@ -1,7 +1,6 @@
 """Checks processes, and the last word of one that a fault ends."""
 
 from std.ffi import ErrNo, c_int, external_call, get_errno, set_errno
-from std.testing import assert_equal, assert_false, assert_true
 from std.time import sleep
 
 from flare.core import Erased, heap_create, heap_destroy
@@ -37,6 +36,8 @@ from flare.sys.signal import (
 from flare.sys.socket import open_socket_pair
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _NOBODY: UInt8 = 0xFF
 

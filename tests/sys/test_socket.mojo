@@ -1,7 +1,5 @@
 """Tests for `flare.sys.socket`, against the real kernel."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.sys.errno import (
     EADDRINUSE,
     EAFNOSUPPORT,
@@ -55,6 +53,7 @@ from flare.sys.socket_constants import (
     SO_REUSEADDR,
     SO_TYPE,
 )
+from tests.asserting import assert_equal, assert_true
 from tests.sys.ready import wait_readable, wait_writable
 
 

@@ -1,7 +1,6 @@
 """Tests for sealed pages and their way to a socket, against the real kernel."""
 
 from std.os.path import exists
-from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.sys.file import close_descriptor, open_event_descriptor
@@ -29,6 +28,8 @@ from flare.sys.socket import (
 from flare.sys.socket_address import AF_INET, SocketAddressStorage
 from flare.sys.socket_constants import MSG_DONTWAIT, SHUT_WR, SOCK_STREAM
 from flare.sys.splice_pipe import SplicePipe
+
+from tests.asserting import assert_equal, assert_true
 
 # Less than a pipe holds.
 comptime _OCTETS = 200_000

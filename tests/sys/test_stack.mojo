@@ -1,7 +1,5 @@
 """Tests for `flare.sys.stack`: each stack has its own end."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.fiber_switch import (
     StackContext,
@@ -21,6 +19,8 @@ from flare.sys.stack import (
 )
 from flare.sys.thread_cell import thread_word
 from flare.sys.thread import join_thread, start_thread
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 comptime _OCTETS = 1 << 17
 comptime _GUARD = 1 << 16

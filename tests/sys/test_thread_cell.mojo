@@ -1,6 +1,6 @@
 """Tests for `flare.sys.thread_cell`: every thread has words of its own."""
 
-from std.testing import assert_equal, assert_not_equal
+from std.testing import assert_not_equal
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.fiber_switch import (
@@ -14,6 +14,8 @@ from flare.sys.fiber_switch import (
 from flare.sys.memory import map_stack, unmap
 from flare.sys.thread import join_thread, start_thread
 from flare.sys.thread_cell import thread_word
+
+from tests.asserting import assert_equal
 
 
 def test_words_of_a_thread_are_zero_at_first_and_its_own() raises:

@@ -1,7 +1,6 @@
 """Runs a test on every kernel interface, and makes connected pairs."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal
 
 from flare.net import SocketAddr
 from flare.runtime.backend import BackendKind
@@ -9,6 +8,8 @@ from flare.runtime.current import set_current_reactor
 from flare.runtime.private_loop import begin_private_loop, end_private_loop
 from flare.runtime.reactor import ReactorConfig
 from flare.tcp import TcpListener, TcpStream
+
+from tests.asserting import assert_equal
 
 comptime Shared = ArcPointer[TcpStream]
 """A stream that several fibers hold."""

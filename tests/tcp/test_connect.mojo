@@ -1,6 +1,6 @@
 """Tests for connecting and listening: addresses, names, failures, numbers."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.dns import DnsError
 from flare.net import IpAddr, NetError, SocketAddr
@@ -10,6 +10,7 @@ from flare.sys.clock import monotonic_ms
 from flare.tcp import TcpListener, TcpStream
 from flare.tcp.connect import ATTEMPT_DELAY_MS, connect_to_first
 from flare.tcp.host import host_addresses, in_turns
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import octets_of, on_each_backend, read_to_end
 
 

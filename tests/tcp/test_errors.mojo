@@ -1,11 +1,10 @@
 """Tests that one `try` takes our errors, a user's and those of the library."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http import Response, Router, ok
 from flare.net import NetError, SocketAddr
 from flare.runtime.task import spawn
 from flare.tcp import TcpListener, TcpStream
+from tests.asserting import assert_equal, assert_true
 from tests.tcp.loops import on_each_backend
 
 

@@ -1,7 +1,6 @@
 """Tests that a send and the receive beside it are one step."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.net import NetError
@@ -25,6 +24,7 @@ from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import Shared, connected_shared, octets_of, on_each_backend
 
 comptime _LONG_MS = 5_000

@@ -1,6 +1,6 @@
 """Tests for `flare.tcp.stream`: octets, ends and limits, on both backends."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.io import BufReader, copy
 from flare.net import NetError, SocketAddr
@@ -8,6 +8,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.socket_constants import IPPROTO_TCP, TCP_NODELAY
 from flare.tcp import TcpListener, TcpStream
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import (
     Shared,
     connected,

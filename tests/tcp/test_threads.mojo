@@ -1,7 +1,6 @@
 """Tests for sockets that change threads, and that threads share."""
 
 from std.atomic import Atomic
-from std.testing import assert_equal, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
@@ -11,6 +10,7 @@ from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.thread import join_thread, start_thread
+from tests.asserting import assert_equal, assert_true
 from tests.tcp.loops import (
     Shared,
     connected,

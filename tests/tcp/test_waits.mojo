@@ -1,6 +1,6 @@
 """Tests for waits of `flare.tcp`: their bounds, and who else may end them."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import OctetPointer
 from flare.net import NetError, SocketAddr
@@ -12,6 +12,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.sys.socket import send_octets
 from flare.tcp import TcpListener, TcpStream
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import (
     SharedListener,
     connected,

@@ -1,7 +1,5 @@
 """Holds a reactor on epoll to the contract."""
 
-from std.testing import assert_equal
-
 from flare.runtime.backend import BackendKind
 from flare.runtime.operation import POLL_PEER_CLOSED, OperationKind
 from flare.sys.file import replace_descriptor
@@ -16,6 +14,8 @@ from flare.testing.contract import (
     sending_files,
     turning,
 )
+
+from tests.asserting import assert_equal
 
 comptime _World = KernelWorld[BackendKind.EPOLL]
 

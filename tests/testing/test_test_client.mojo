@@ -1,11 +1,6 @@
 """Tests the client that needs no socket."""
 
-from std.testing import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from std.testing import assert_raises
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.body import Body
@@ -20,6 +15,8 @@ from flare.http.version import HttpVersion
 from flare.message import HeaderMap
 from flare.runtime.wait import sleep
 from flare.testing.test_client import TestClient
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_the_response_is_what_a_function_returned() raises:

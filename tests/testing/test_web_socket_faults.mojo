@@ -1,6 +1,6 @@
 """Tests what a test sees of WebSocket handlers and clients that are at fault."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import Request, Response, UpgradedStream, ok, unauthorized
 from flare.message import HeaderMap
@@ -17,6 +17,8 @@ from flare.ws import (
     WsOptions,
     websocket,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_handler_that_raises_closes_with_1011_once() raises:

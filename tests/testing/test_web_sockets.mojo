@@ -1,6 +1,6 @@
 """Tests conversations with WebSocket handlers without a network."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http import Request, Response, Router, ok
 from flare.http.app import App
@@ -22,6 +22,8 @@ from flare.ws import (
     WsOptions,
     websocket,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_messages_of_each_kind_are_echoed() raises:

@@ -1,7 +1,5 @@
 """Joins a client and a server machine in memory."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.tls import (
     TlsConfig,
     TlsContext,
@@ -10,6 +8,8 @@ from flare.tls import (
     TlsServerConfig,
     TlsStep,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 comptime WHOLE = 1 << 30
 """Lets everything that was sent arrive at once."""

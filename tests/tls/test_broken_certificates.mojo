@@ -3,9 +3,8 @@
 Messages of TLS 1.2 are put together by hand: they go in the clear up to here.
 """
 
-from std.testing import assert_equal, assert_true
-
 from flare.tls import Pem, TlsContext, TlsError, TlsMachine, TlsStep
+from tests.asserting import assert_equal, assert_true
 from tests.tls.certificates import client_config, path_of, server_config
 
 comptime _Octets = List[UInt8]

@@ -1,7 +1,5 @@
 """Tests for the configurations: what is refused before any connection."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.tls import (
     Pem,
     TlsConfig,
@@ -12,6 +10,7 @@ from flare.tls import (
 )
 from flare.tls.config import wire_protocols
 from flare.tls.server_name import ServerName
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tls.certificates import (
     client_config,
     path_of,

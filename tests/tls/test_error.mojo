@@ -1,12 +1,12 @@
 """Tests for `flare.tls.error`: the text form, and what is read back."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import NetError
 from flare.sys.openssl import LIBRARY_NAMES, OpenSslState, openssl
 from flare.tls import TlsError
 from flare.tls.failure import failure_of, kind_of_certificate
 from flare.tls.library import find_trust_store, required
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_every_kind_is_read_back_from_its_text() raises:

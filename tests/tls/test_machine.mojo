@@ -1,10 +1,9 @@
 """Tests for `flare.tls.machine`: two ends in memory, whole and in pieces."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import Buffer, heap_create, heap_destroy
 from flare.tls import TlsContext, TlsError, TlsMachine, TlsStep
 from flare.tls.machine import OUTPUT_OCTETS_MAX
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import pattern
 from tests.tls.certificates import client_config, path_of, server_config
 from tests.tls.pair import Pair, assert_joined, joined, text_of, written

@@ -1,8 +1,9 @@
 """Tests for certificates that are made for development."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.tls import Pem, TlsConfig, TlsError, TlsIdentity, TlsServerConfig
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tls.pair import joined
 
 

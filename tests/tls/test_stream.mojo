@@ -1,7 +1,7 @@
 """Tests for `TlsStream` and `TlsListener` over real sockets."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.core import heap_create, heap_destroy
 from flare.io import BufReader, Writer, copy
@@ -15,6 +15,7 @@ from flare.tls import (
     TlsListener,
     TlsStream,
 )
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import octets_of, on_each_backend, pattern
 from tests.tls.certificates import client_config, server_config
 

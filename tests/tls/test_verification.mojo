@@ -1,7 +1,5 @@
 """Tests for who is trusted: servers by clients, clients by servers."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.tls import (
     Pem,
     TlsConfig,
@@ -10,6 +8,7 @@ from flare.tls import (
     TlsMachine,
     TlsServerConfig,
 )
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tls.certificates import (
     client_config,
     identity_of,

@@ -1,12 +1,13 @@
 """Tests for many datagrams in one call."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import SocketAddr
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.udp import DatagramBatch, DatagramTooLarge, UdpSocket
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import octets_of, on_each_backend, pattern
 
 comptime _Shared = ArcPointer[UdpSocket]

@@ -1,9 +1,10 @@
 """Tests for multicast groups on the loopback interface."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import IpAddr, NetError, SocketAddr, interface_index
 from flare.udp import UdpSocket
+from tests.asserting import assert_equal, assert_true
 from tests.tcp.loops import on_each_backend
 
 

@@ -1,10 +1,11 @@
 """Tests for single datagrams of `flare.udp`: lengths, peers, refusals."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import NetError, SocketAddr
 from flare.runtime.task import spawn
 from flare.udp import DatagramTooLarge, UdpSocket
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import octets_of, on_each_backend, pattern
 
 

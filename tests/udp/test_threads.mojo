@@ -2,7 +2,6 @@
 
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import SocketAddr
@@ -13,6 +12,7 @@ from flare.runtime.reactor import ReactorConfig
 from flare.runtime.wait import sleep
 from flare.sys.thread import join_thread, start_thread
 from flare.udp import UdpSocket
+from tests.asserting import assert_equal, assert_true
 from tests.tcp.loops import on_each_backend
 
 comptime _Shared = ArcPointer[UdpSocket]

@@ -1,13 +1,14 @@
 """Tests for waits of `flare.udp`: their bounds, and who else may end them."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises
+from std.testing import assert_raises
 
 from flare.net import SocketAddr
 from flare.runtime.socket import NOT_WAITED, UNWAITED_MAX
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.udp import UdpSocket
+from tests.asserting import assert_equal, assert_false
 from tests.tcp.loops import on_each_backend
 
 comptime _Shared = ArcPointer[UdpSocket]

@@ -1,13 +1,13 @@
 """Makes names and left-over files for the tests of Unix sockets."""
 
-from std.testing import assert_equal
-
 from flare.sys.file import close_descriptor
 from flare.sys.process import process_id
 from flare.sys.socket import bind_socket, open_socket
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_file import FileIdentity, identify_file
 from flare.unix import UnixAddr
+
+from tests.asserting import assert_equal
 
 
 def abstract_name(number: Int) -> String:

@@ -1,10 +1,10 @@
 """Tests for the names of Unix sockets."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.net import NetError
 from flare.sys.socket_address import SocketAddressStorage
 from flare.unix import UnixAddr
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 
 def test_names_are_read_and_written_and_cross_the_kernel_layout() raises:

@@ -1,12 +1,13 @@
 """Tests for Unix sockets of datagrams."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import NetError
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.unix import DatagramTooLarge, UnixDatagram
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import octets_of, on_each_backend, pattern
 from tests.unix.names import abstract_name
 

@@ -2,7 +2,7 @@
 
 from std.os import rmdir, stat, symlink
 from std.tempfile import mkdtemp
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.net import NetError
 from flare.sys.file import close_descriptor
@@ -15,6 +15,7 @@ from flare.sys.socket_file import (
     set_mode_of_file_itself,
 )
 from flare.unix import UnixDatagram, UnixListener, UnixStream
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import on_each_backend
 from tests.unix.names import (
     abstract_name,

@@ -2,7 +2,7 @@
 
 from std.memory import ArcPointer
 from std.os import getuid
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.io import BufReader
 from flare.net import NetError
@@ -10,6 +10,7 @@ from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.process import process_id
 from flare.unix import UnixListener, UnixStream
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import on_each_backend, pattern
 from tests.unix.names import abstract_name
 

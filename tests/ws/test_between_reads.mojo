@@ -1,13 +1,13 @@
 """Tests a WebSocket whose handler waits for something else."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.runtime import spawn
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 from flare.ws import WebSocket, WsConnection, WsError
+
+from tests.asserting import assert_equal, assert_true
 
 from .socket_peer import open_socket, received, send_close, send_frame
 

@@ -1,7 +1,5 @@
 """Tests the client's end of a WebSocket against servers of every kind."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.ws import (
@@ -13,6 +11,7 @@ from flare.ws import (
 )
 from flare.ws.socket_state import fresh_now_ms
 
+from tests.asserting import assert_equal, assert_false, assert_true
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config
 from tests.ws.codec_peer import CodecPeer

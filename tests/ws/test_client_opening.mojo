@@ -1,7 +1,5 @@
 """Tests the handshakes of a client with servers of every kind."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.client import (
     ClientConfig,
     DigestAuth,
@@ -16,6 +14,7 @@ from flare.ws import (
     WsError,
 )
 
+from tests.asserting import assert_equal, assert_true
 from tests.tcp.loops import on_each_backend
 from tests.ws.stand_in import (
     ACCEPTED,

@@ -1,9 +1,9 @@
 """Tests the compression of messages, apart from any connection."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.core import equals
 from fuzz.random import Random
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .codec_peer import CodecPeer
 

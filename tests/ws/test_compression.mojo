@@ -1,7 +1,5 @@
 """Tests WebSockets whose messages are compressed."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.json import ToJson
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
@@ -25,6 +23,7 @@ from flare.ws import (
 from flare.ws.message_deflate import AgreedDeflate
 
 from fuzz.random import Random
+from tests.asserting import assert_equal, assert_true
 from tests.proto_ws.peer import frame
 
 from .codec_peer import CodecPeer

@@ -1,7 +1,5 @@
 """Tests a WebSocket whose handler sends back what it receives."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.proto.ws import WsRole
@@ -15,6 +13,7 @@ from flare.ws import (
 )
 from flare.ws.receiving import silence_ms
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto_ws.peer import frame
 
 from .socket_peer import open_socket, received, send_close, send_frame

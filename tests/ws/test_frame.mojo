@@ -1,8 +1,10 @@
 """Tests frames that programs build and read."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.ws import WsError, WsFrame, WsOpcode
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_frames_are_the_examples_of_the_specification() raises:

@@ -1,7 +1,5 @@
 """Tests which requests become a WebSocket, and how its handler may end."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.request import Request
 from flare.http.router import Router
 from flare.http.server.config import ServerConfig
@@ -14,6 +12,8 @@ from flare.ws import (
     WsError,
     WsOptions,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 from .socket_peer import HANDSHAKE, received, send_close, send_frame
 

@@ -1,7 +1,5 @@
 """Tests that values out of their bounds are told before the first socket."""
 
-from std.testing import assert_equal, assert_true
-
 from flare.http.server.server import HttpServer
 from flare.net import SocketAddr
 from flare.ws import (
@@ -13,6 +11,8 @@ from flare.ws import (
     WsOptions,
     WsServer,
 )
+
+from tests.asserting import assert_equal, assert_true
 
 
 def test_defaults_have_no_problem() raises:

@@ -2,7 +2,8 @@
 clients."""
 
 from std.sys import get_defined_int
-from std.testing import assert_true
+
+from tests.asserting import assert_true
 
 from .random_clients import check_client_seed
 from .random_sockets import check_seed

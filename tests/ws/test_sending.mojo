@@ -1,6 +1,6 @@
 """Tests the ways to send besides whole messages."""
 
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_raises
 
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
@@ -17,6 +17,7 @@ from flare.ws import (
     WsOptions,
 )
 
+from tests.asserting import assert_equal, assert_true
 from tests.proto_ws.peer import frame
 
 from .socket_peer import open_socket, received, send_close, send_frame

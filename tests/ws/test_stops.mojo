@@ -1,7 +1,5 @@
 """Stops servers, and handlers that would not end."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http import FnHandler, Request, Response
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
@@ -14,6 +12,8 @@ from flare.ws import (
     WsOptions,
     websocket,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .socket_peer import (
     HANDSHAKE,

@@ -1,7 +1,5 @@
 """Tests messages that reach all subscribers of a topic."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
@@ -17,6 +15,8 @@ from flare.ws import (
     WsOverflow,
     WsStatistics,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .socket_peer import open_socket, received, send_frame
 

@@ -1,7 +1,5 @@
 """Tests what a server notices of a peer while its handler does not receive."""
 
-from std.testing import assert_equal, assert_false, assert_true
-
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
@@ -14,6 +12,8 @@ from flare.ws import (
     WsHub,
     WsOptions,
 )
+
+from tests.asserting import assert_equal, assert_false, assert_true
 
 from .socket_peer import open_socket, received, send_close, send_frame
 
