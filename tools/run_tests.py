@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Event
 
 from combined_build import is_alone, link, module_of, write_sources
 from library_package import include_options, precompile
@@ -40,10 +43,22 @@ MANY = 4
 SUITE_GROUPS = {
     "suites of the server": ("server", "testing", "tls", "routing", "ws"),
     "suites of the client": ("client", "encoding"),
-    "suites of messages": ("http", "json", "message", "proto", "proto_h2", "proto_ws", "fuzz"),
+    "suites of handlers": ("http", "files", "metrics", "session"),
+    "suites of messages": ("json", "message", "proto", "proto_h2", "proto_ws", "fuzz"),
     "other suites": (),
 }
 GROUPS = (*SUITE_GROUPS, "fuzz", "example")
+# Most tests in Python wait for peers and clocks.
+TESTS_BESIDE_BUILDS = 2
+# What takes long by itself begins first: everything else ends meanwhile.
+LONG = (
+    "test_wheel",
+    "test_postgres_libraries",
+    "test_planted",
+    "test_programs",
+    "test_program_sizes",
+    "test_postgres",
+)
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
 between the tests. Put every other function of the module below the last test.
@@ -115,8 +130,13 @@ def discover() -> list[Item]:
     return [
         Item(kind, path)
         for kind, folder, pattern in found
-        for path in sorted((ROOT / folder).glob(pattern))
+        for path in sorted((ROOT / folder).glob(pattern), key=_turn_of)
     ]
+
+
+def _turn_of(path: Path) -> tuple[int, Path]:
+    is_long = path.stem in LONG
+    return (LONG.index(path.stem) if is_long else len(LONG), path)
 
 
 def group_of(item: Item) -> str:
@@ -383,6 +403,55 @@ def print_summary(results: dict[str, Outcome]) -> int:
     return 1 if failed or not passed else 0
 
 
+def plan_builds(
+    runner: Runner, items: list[Item]
+) -> tuple[deque[Callable[[], None]], dict[str, Event]]:
+    """Lists what is built for several items at once, and what tells each item
+    that it is there. What tests in Python wait for comes first: they take longest.
+    """
+    builds: deque[Callable[[], None]] = deque()
+    built_by: dict[str, Event] = {}
+
+    def add(members: list[Item], build: Callable[[], None]) -> None:
+        done = Event()
+        built_by.update((item.name, done) for item in members)
+
+        def run_build() -> None:
+            try:
+                build()
+            finally:
+                done.set()
+
+        builds.append(run_build)
+
+    tested = [item for item in items if item.kind == "python"]
+    if len(tested) >= MANY:
+        # It makes the driver library first.
+        add(tested, runner.build_tested_programs)
+    elif any(item.kind in CALLS_DRIVER for item in items):
+        add([], runner.build_driver)
+    if not runner.options.asan:
+        for group in GROUPS:
+            members = [item for item in items if group_of(item) == group]
+            if len(members) > 1:
+                add(
+                    members,
+                    functools.partial(runner.build_together, group, members),
+                )
+    return builds, built_by
+
+
+def drain(*queues: deque[Callable[[], None]]) -> None:
+    """Calls what the queues hold, one after the other, beside other threads."""
+    for queue in queues:
+        while True:
+            try:
+                call = queue.popleft()
+            except IndexError:
+                break
+            call()
+
+
 def main() -> int:
     options = parse_arguments()
     items = [
@@ -400,12 +469,11 @@ def main() -> int:
         precompile(ROOT, MOJO)
     runner = Runner(options)
     results: dict[str, Outcome] = {}
-
-    together: dict[str, Future] = {}
+    builds, built_by = plan_builds(runner, items) if is_many else (deque(), {})
 
     def test(item: Item) -> None:
-        if item.name in together:
-            together[item.name].result()
+        if item.name in built_by:
+            built_by[item.name].wait()
         outcome = runner.test(item)
         verdict = "FAILED" if outcome.failed else "ok"
         print(
@@ -415,22 +483,14 @@ def main() -> int:
         )
         results[item.name] = outcome
 
-    # One item more than builds: most tests in Python wait for peers and clocks.
-    with ThreadPoolExecutor(max(1, options.jobs) + 1) as pool:
-        # These begin before all items, so that no item waits for ever. Tests in
-        # Python run while suites are still being built.
-        if is_many and any(item.kind in CALLS_DRIVER for item in items):
-            pool.submit(runner.build_driver)
-        for group in GROUPS:
-            members = [item for item in items if group_of(item) == group]
-            if len(members) > 1 and is_many and not options.asan:
-                building = pool.submit(runner.build_together, group, members)
-                together.update((item.name, building) for item in members)
-        tested = [item for item in items if item.kind == "python"]
-        if len(tested) >= MANY:
-            building = pool.submit(runner.build_tested_programs)
-            together.update((item.name, building) for item in tested)
-        for future in [pool.submit(test, item) for item in items]:
+    tests = deque(functools.partial(test, item) for item in items)
+    jobs = max(1, options.jobs)
+    with ThreadPoolExecutor(jobs + TESTS_BESIDE_BUILDS) as pool:
+        working = [pool.submit(drain, builds, tests) for _ in range(jobs)]
+        working += [
+            pool.submit(drain, tests) for _ in range(TESTS_BESIDE_BUILDS)
+        ]
+        for future in working:
             future.result()
     return print_summary(results)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +26,13 @@ FOLDER = ROOT / "build" / "loopback"
 BUILD_SECONDS_MAX = 600
 # The server under test contains what would else be in the library.
 WHOLE = PROGRAMS / "subject.mojo"
+_MAIN = re.compile(r"^def main\(", re.MULTILINE)
 # Small ones, which share most of what their builds take.
 TOGETHER = (
     *(
         PROGRAMS / f"{name}.mojo"
         for name in (
+            "allocations",
             "downloader",
             "encoding_peer",
             "fetcher",
@@ -56,14 +59,19 @@ TOGETHER = (
 def build(source: Path) -> Path:
     """Builds a program unless it is newer than its sources; gives its path.
 
-    A source in a folder of its own is built with the modules beside it. Raises
-    RuntimeError with what the compiler says."""
+    A source in a folder of its own is built with the modules beside it, and with
+    the other programs there as one. Raises RuntimeError with what the compiler
+    says."""
     if source.parent in (PROGRAMS, EXAMPLES):
-        program, stamp = FOLDER / source.stem, _stamp()
-    else:
-        program = FOLDER / f"{source.parent.name}_{source.stem}"
-        stamp = _stamp(source.parent)
-    return _once(program, stamp, lambda: _compile(source, program))
+        program = FOLDER / source.stem
+        return _once(program, _stamp(), lambda: _compile(source, program))
+    folder = FOLDER / source.parent.name
+    _once(
+        folder / "programs",
+        _stamp(source.parent),
+        lambda: _compile_folder(source.parent, folder),
+    )
+    return folder / source.stem
 
 
 def build_sanitized(source: Path) -> Path:
@@ -121,6 +129,19 @@ def build_together() -> str:
     for program in programs:
         Path(f"{program}.stamp").write_text(stamp)
     return ""
+
+
+def _compile_folder(sources: Path, folder: Path) -> None:
+    programs = [
+        path
+        for path in sorted(sources.glob("*.mojo"))
+        if _MAIN.search(path.read_text())
+    ]
+    entry = write_sources(programs, folder / "sources")
+    binary = folder / "programs"
+    options = [*program_options(), "-I", sources]
+    _succeed([MOJO, "build", *options, "-o", binary, entry])
+    link(binary, [folder / path.stem for path in programs])
 
 
 def _compile(source: Path, program: Path) -> None:

@@ -15,10 +15,8 @@ import subprocess
 import tempfile
 import unittest
 
-from library_package import include_options
+from tested_programs import PROGRAMS, ROOT, build
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOJO = ROOT / ".venv" / "bin" / "mojo"
 BODY = b"x" * 100
 REQUESTS = 2_000
 
@@ -149,13 +147,8 @@ class Allocations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.program = os.path.join(cls.folder.name, "allocations")
+        cls.program = build(PROGRAMS / "allocations.mojo")
         cls.library = os.path.join(cls.folder.name, "count.so")
-        subprocess.run(
-            [MOJO, "build", *include_options(ROOT), "-o", cls.program,
-             ROOT / "tests" / "programs" / "allocations.mojo"],
-            check=True, timeout=600, capture_output=True,
-        )
         for name, octets in (
             ("page.html", 1000), ("page.html.br", 1000), ("page.html.gz", 1000),
             ("long.js", 90_000), ("long.js.gz", 30_000),

@@ -6,7 +6,6 @@ library (count_allocations.c). The client is that of the benchmark.
 
 import mmap
 import os
-import pathlib
 import socket
 import struct
 import subprocess
@@ -14,8 +13,8 @@ import tempfile
 import threading
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOJO = ROOT / ".venv" / "bin" / "mojo"
+from tested_programs import ROOT, build
+
 ANSWER = (
     b"HTTP/1.1 200 OK\r\nServer: canned\r\nContent-Type: text/plain\r\n"
     b"Content-Length: 13\r\n\r\nHello, World!"
@@ -100,13 +99,8 @@ class ClientAllocations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.program = os.path.join(cls.folder.name, "client")
+        cls.program = build(ROOT / "benchmark" / "client" / "flare" / "main.mojo")
         cls.library = os.path.join(cls.folder.name, "count.so")
-        subprocess.run(
-            [MOJO, "build", "-I", ROOT, "-o", cls.program,
-             ROOT / "benchmark" / "client" / "flare" / "main.mojo"],
-            check=True, timeout=600, capture_output=True,
-        )
         subprocess.run(
             ["cc", "-O2", "-shared", "-fPIC", "-o", cls.library,
              ROOT / "tests" / "python" / "count_allocations.c", "-ldl"],

@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.programs import find_program  # noqa: E402
 from loopback.subject import FOLDER, ROOT  # noqa: E402
-from library_package import include_options  # noqa: E402
 from quick import program_options  # noqa: E402
 from tested_programs import BUILD_SECONDS_MAX, MOJO  # noqa: E402
 
@@ -29,13 +28,12 @@ WAIT_SECONDS_MAX = 240
 
 
 @functools.lru_cache
-def build(*options, is_whole=False):
+def build(*options):
     """Builds the server with options of the compiler; gives its path."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     program = FOLDER / ("debugged" + "".join(options))
-    flare = include_options(ROOT) if is_whole else program_options()
     finished = subprocess.run(
-        [MOJO, "build", *options, *flare, "-o", program, SOURCE],
+        [MOJO, "build", *options, *program_options(), "-o", program, SOURCE],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=BUILD_SECONDS_MAX,
@@ -111,8 +109,8 @@ class DebugBuilds(unittest.TestCase):
         # The stack of the fiber can be read, from the handler to the server.
         self.assertRegex(text, r"#\d+ .*run_handler")
 
-    def test_a_whole_build_without_optimization_serves(self):
-        self.expect_answer(build("-O0", is_whole=True))
+    def test_a_build_without_optimization_serves(self):
+        self.expect_answer(build("-O0"))
 
     def test_an_optimized_build_with_symbols_stops_in_a_handler(self):
         program = build("-g")
