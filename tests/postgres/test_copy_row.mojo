@@ -32,8 +32,8 @@ def test_integers_take_the_width_of_their_column() raises:
         _of(Int16(1), TypeId.INT8),
         [0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1],
     )
-    assert_equal(_of(-32_768, TypeId.INT2)[6:], [128, 0])
-    assert_equal(_of(Int.MIN, TypeId.INT8)[6:8], [128, 0])
+    assert_equal(List(_of(-32_768, TypeId.INT2)[6:]), [128, 0])
+    assert_equal(List(_of(Int.MIN, TypeId.INT8)[6:8]), [128, 0])
     for number in [32_768, -32_769]:
         with assert_raises(contains="the field value does not fit"):
             _ = _of(number, TypeId.INT2)
