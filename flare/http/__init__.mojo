@@ -165,6 +165,7 @@ from .response_stream import ResponseStream
 from .reverse_proxy import ReverseProxy
 from .router import Router
 from .server import (
+    AccessEnd,
     AccessLog,
     AccessRecord,
     HttpServer,

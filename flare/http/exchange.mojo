@@ -41,7 +41,6 @@ comptime CUT_OFF: StaticString = "http.content cut off"
 comptime NOT_RECEIVED: StaticString = "http.not_received no such octets"
 """The error of consuming octets that have not arrived."""
 
-
 comptime STOPPING: StaticString = "http.stopping the server stops"
 """The error of an endless stream when its server stops."""
 
@@ -204,6 +203,8 @@ struct StreamFilter(TrivialRegisterPassable):
     """
     var release: def(Erased) thin -> None
     """Called once, when the response is over."""
+    var taken_octets: Int
+    """How many octets it has taken."""
 
 
 @fieldwise_init
@@ -315,8 +316,8 @@ struct StreamState(Movable):
     """The fiber that waits for room."""
     var filter: Optional[StreamFilter]
     """The filter of the octets, if any."""
-    var filtered_octets: Int
-    """Octets that `filter` has taken."""
+    var identifier: List[UInt8]
+    """X-Request-Id of any response, until an access log has its record."""
     var upgrade: UpgradeState
     """The state after an upgrade."""
     var stop: StopNotice
@@ -333,8 +334,8 @@ struct StreamState(Movable):
         self.waiter = None
         self.filter = None
         self.held_octets = 0
-        self.filtered_octets = 0
         self.upgrade = UpgradeState()
+        self.identifier = []
         self.stop = StopNotice()
 
     def end(mut self):
@@ -345,7 +346,6 @@ struct StreamState(Movable):
         self.upgrade = UpgradeState()
         self.stop = StopNotice()
         self.held_octets = 0
-        self.filtered_octets = 0
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         if self.filter:

@@ -26,7 +26,7 @@ def find_malformed(octets: Span[UInt8, _]) -> Int:
         if lead < 128:
             i += 1
             continue
-        var length = _sequence_octets(octets, i)
+        var length = sequence_octets(octets, i)
         if length == 0:
             return i
         i += length
@@ -34,8 +34,16 @@ def find_malformed(octets: Span[UInt8, _]) -> Int:
 
 
 @always_inline
-def _sequence_octets(octets: Span[UInt8, _], at: Int) -> Int:
-    # The table of RFC 3629 section 4; 0 if the sequence is not in it.
+def sequence_octets(octets: Span[UInt8, _], at: Int) -> Int:
+    """Returns the length of the sequence at a place (RFC 3629 section 4).
+
+    Args:
+        octets: Any octets.
+        at: The index of an octet over 127.
+
+    Returns:
+        2 to 4; 0 if the sequence is malformed.
+    """
     var lead = octets.unsafe_get(at)
     var left = len(octets) - at
     if lead < 0xC2 or lead > 0xF4 or left < 2:

@@ -1,16 +1,17 @@
 """Buffers the log lines of one loop until a thread has written them.
 
 The loop adds lines and never waits: a line without room is dropped and
-counted. One other thread removes lines (`line_queue.mojo`). Positions count
-octets since the start. A line and its header are contiguous, so the rest at
-the end of the memory may be skipped.
+counted. One other thread removes lines (`line_queue.mojo`). An entry of the
+ring is the function that writes a line, and the line.
 """
 
 from std.atomic import Atomic, Ordering, fence
 from std.memory import unsafe_memcpy
 
-from flare.core import OctetPointer, PointerTo
+from flare.core import PointerTo
 from flare.sys.thread import Lock
+
+from .octet_ring import OctetRing, OctetRingState
 
 comptime LineFunction = def(StringSlice[ImmUntrackedOrigin]) thin -> None
 """Writes one line of text, which comes without its end."""
@@ -23,17 +24,8 @@ comptime LINES_PER_SECOND_MAX = 100
 """How many lines per second are accepted that peers can cause."""
 
 comptime _CUT: StaticString = "..."
-comptime _PASS_OVER = -1
-
-
-@fieldwise_init
-struct _Header(TrivialRegisterPassable):
-    var write: LineFunction
-    # `_PASS_OVER` if no line follows before the end of the memory.
-    var length: Int
-
-
-comptime _HEADER_OCTETS = 16
+# The size of a `LineFunction`.
+comptime _FUNCTION_OCTETS = 8
 
 
 struct Bell(Movable):
@@ -56,12 +48,8 @@ struct Bell(Movable):
 struct LineRingState(Movable):
     """The lines of one loop. Only `LineRing` uses it."""
 
-    var octets: List[UInt64]
-    """The memory."""
-    var written: UInt64
-    """How many octets the loop has added; atomic."""
-    var taken: UInt64
-    """How many octets the thread has removed; atomic."""
+    var entries: OctetRingState
+    """The lines."""
     var dropped: UInt64
     """How many lines were dropped; atomic."""
     var reported: UInt64
@@ -79,9 +67,7 @@ struct LineRingState(Movable):
         Args:
             bell: Wakes the thread.
         """
-        self.octets = List[UInt64](length=LINES_OCTETS_MAX // 8, fill=0)
-        self.written = 0
-        self.taken = 0
+        self.entries = OctetRingState(LINES_OCTETS_MAX)
         self.dropped = 0
         self.reported = 0
         self.second = -1
@@ -106,28 +92,17 @@ struct LineRing(TrivialRegisterPassable):
         Returns:
             False if there is no room: the line is dropped and counted.
         """
-        ref s = self.state[]
         var octets = line.as_bytes()
         var count = _cut_length(octets)
         var room = count
         if count < len(octets):
             room += _CUT.byte_length()
-        var needed = _HEADER_OCTETS + _round_up(room)
-        var start = Int(s.written) & (LINES_OCTETS_MAX - 1)
-        var passed_over = 0
-        if start + needed > LINES_OCTETS_MAX:
-            passed_over = LINES_OCTETS_MAX - start
-        var taken = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
-            Pointer(to=s.taken)
-        )
-        if Int(s.written - taken) + passed_over + needed > LINES_OCTETS_MAX:
+        var entry = self._entries().reserve(_FUNCTION_OCTETS + room)
+        if not entry:
             self.drop()
             return False
-        if passed_over > 0:
-            self._header(start)[] = _Header(write, _PASS_OVER)
-            start = 0
-        self._header(start)[] = _Header(write, room)
-        var text = self._octets(start + _HEADER_OCTETS)
+        entry.value().unsafe_bitcast[LineFunction]()[] = write
+        var text = entry.value().unsafe_offset(_FUNCTION_OCTETS)
         unsafe_memcpy(dest=text, src=octets.unsafe_ptr(), count=count)
         if room > count:
             unsafe_memcpy(
@@ -135,9 +110,7 @@ struct LineRing(TrivialRegisterPassable):
                 src=_CUT.unsafe_ptr(),
                 count=room - count,
             )
-        Atomic[UInt64].store[ordering=Ordering.RELEASE](
-            Pointer(to=s.written), s.written + UInt64(passed_over + needed)
-        )
+        self._entries().publish()
         self._ring_bell()
         return True
 
@@ -192,34 +165,27 @@ struct LineRing(TrivialRegisterPassable):
         Returns:
             True if `write_all` would write.
         """
-        return (
-            Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
-                Pointer(to=self.state[].written)
-            )
-            != self.state[].taken
-        )
+        return self._entries().waiting() > 0
 
     def write_all(self):
         """Writes the waiting lines. Call it on the writing thread."""
-        ref s = self.state[]
-        while self.has_lines():
-            var start = Int(s.taken) & (LINES_OCTETS_MAX - 1)
-            var header = self._header(start)[]
-            var passed = LINES_OCTETS_MAX - start
-            if header.length != _PASS_OVER:
-                passed = _HEADER_OCTETS + _round_up(header.length)
-                header.write(
-                    StringSlice[ImmUntrackedOrigin](
-                        unsafe_from_utf8=Span[UInt8, ImmUntrackedOrigin](
-                            unsafe_ptr=self._octets(start + _HEADER_OCTETS),
-                            length=header.length,
-                        )
+        while True:
+            var entry = self._entries().oldest()
+            if not entry:
+                return
+            ref octets = entry.value()
+            var write = octets.unsafe_ptr().unsafe_bitcast[LineFunction]()[]
+            write(
+                StringSlice[ImmUntrackedOrigin](
+                    unsafe_from_utf8=Span[UInt8, ImmUntrackedOrigin](
+                        unsafe_ptr=octets.unsafe_ptr().unsafe_offset(
+                            _FUNCTION_OCTETS
+                        ),
+                        length=len(octets) - _FUNCTION_OCTETS,
                     )
                 )
-            # Until here the loop does not write over the line.
-            Atomic[UInt64].store[ordering=Ordering.RELEASE](
-                Pointer(to=s.taken), s.taken + UInt64(passed)
             )
+            self._entries().drop_oldest()
 
     def _ring_bell(self):
         ref bell = self.state[].bell[]
@@ -238,18 +204,12 @@ struct LineRing(TrivialRegisterPassable):
         bell.lock.release()
 
     @always_inline
-    def _octets(self, start: Int) -> OctetPointer:
-        return (
-            self.state[]
-            .octets.unsafe_ptr()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[UInt8]()
-            .unsafe_offset(start)
+    def _entries(self) -> OctetRing:
+        return OctetRing(
+            Pointer(to=self.state[].entries).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
         )
-
-    @always_inline
-    def _header(self, start: Int) -> PointerTo[_Header]:
-        return self._octets(start).unsafe_bitcast[_Header]()
 
 
 def _cut_length(octets: Span[UInt8, _]) -> Int:
@@ -260,8 +220,3 @@ def _cut_length(octets: Span[UInt8, _]) -> Int:
     while count > 0 and octets[count] & 0xC0 == 0x80:
         count -= 1
     return count
-
-
-@always_inline
-def _round_up(octets: Int) -> Int:
-    return (octets + _HEADER_OCTETS - 1) & ~(_HEADER_OCTETS - 1)

@@ -50,3 +50,13 @@ def unix_ms() -> Int:
     """
     var time = _read(_CLOCK_REALTIME)
     return time[0] * 1000 + time[1] // 1_000_000
+
+
+def unix_us() -> Int:
+    """Returns the time of the wall clock.
+
+    Returns:
+        Microseconds since 1970-01-01 00:00:00 UTC.
+    """
+    var time = _read(_CLOCK_REALTIME)
+    return time[0] * 1_000_000 + time[1] // 1000

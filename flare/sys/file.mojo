@@ -107,6 +107,18 @@ def write_line_to(descriptor: Int32, line: StringSlice):
     write_whole(descriptor, octets)
 
 
+def has_position(descriptor: Int32) -> Bool:
+    """Returns whether a descriptor has a position, as files have (lseek(2)).
+
+    Args:
+        descriptor: The descriptor.
+
+    Returns:
+        False for a pipe, a socket or a terminal.
+    """
+    return external_call["lseek", Int](descriptor, Int(0), c_int(1)) >= 0
+
+
 def wait_writable(descriptor: Int32, timeout_ms: Int) -> Bool:
     """Waits until a write to a descriptor would not block (poll(2)).
 

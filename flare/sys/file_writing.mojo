@@ -10,9 +10,11 @@ from .errno import EINTR, EIO
 from .file import result_or_errno
 
 comptime _IS_ARM = CompilationTarget.has_neon()
+comptime _O_WRONLY = 1
 comptime _O_RDWR = 2
 comptime _O_CREAT = 0o100
 comptime _O_EXCL = 0o200
+comptime _O_APPEND = 0o2000
 comptime _O_CLOEXEC = 0o2000000
 comptime _O_NONBLOCK = 0o4000
 comptime _O_NOCTTY = 0o400
@@ -40,12 +42,35 @@ def open_to_write(
     Returns:
         The descriptor, or the negated errno.
     """
-    var name = _terminated(path)
     var flags = _O_RDWR | _O_NOFOLLOW | _O_CLOEXEC | _O_NONBLOCK | _O_NOCTTY
     if creates:
         flags |= _O_CREAT
     if must_create:
         flags |= _O_EXCL
+    return _open(path, flags, mode)
+
+
+def open_to_append(path: StringSlice, mode: Int) -> Int:
+    """Opens a file to write after its end, and creates it if it does not exist
+    (open(2)).
+
+    Args:
+        path: The path, without NUL. It may be a symbolic link.
+        mode: The permissions of a new file, which the umask masks.
+
+    Returns:
+        The descriptor, or the negated errno: `-ENXIO` for a named pipe that no
+        process reads.
+    """
+    return _open(
+        path,
+        _O_WRONLY | _O_APPEND | _O_CREAT | _O_CLOEXEC | _O_NONBLOCK | _O_NOCTTY,
+        mode,
+    )
+
+
+def _open(path: StringSlice, flags: Int, mode: Int) -> Int:
+    var name = _terminated(path)
     while True:
         var result = result_or_errno(
             Int(

@@ -3,6 +3,7 @@
 from std.sys import argv
 
 from flare.http import (
+    AccessLog,
     Cors,
     CorsConfig,
     CrossOriginProtection,
@@ -167,7 +168,11 @@ def main() raises:
         backend = BackendKind.EPOLL
     var server = HttpServer.bind(
         SocketAddr.localhost(0),
-        ServerConfig(backend=backend, metrics=metrics),
+        ServerConfig(
+            backend=backend,
+            metrics=metrics,
+            access_log=AccessLog.json_lines(file="access.log"),
+        ),
     )
     print(server.local_address().port, flush=True)
     server.serve(Named(router^))

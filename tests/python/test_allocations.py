@@ -332,11 +332,16 @@ class Allocations(unittest.TestCase):
     def test_a_parked_request_allocates_nothing_on_epoll(self):
         self.assertEqual(self.count("epoll", b"/parked/1234"), (0, 0))
 
-    def test_a_request_that_counts_allocates_nothing(self):
-        # The server counts each request of this module, too.
+    def test_a_request_that_counts_and_is_logged_allocates_nothing(self):
+        # The server counts and logs each request of this module.
+        log = pathlib.Path(self.folder.name, "access.log")
         for backend in ("io_uring", "epoll"):
+            log.unlink(missing_ok=True)
             count = self.count(backend, b"/metered/1234")
             self.assertEqual(count, (0, 0))
+            lines = log.read_text().splitlines()
+            self.assertEqual(len(lines), 2 * REQUESTS)
+            self.assertIn('"route":"/metered/:id","status":200', lines[-1])
 
     def test_a_request_through_middleware_allocates_nothing(self):
         for backend in ("io_uring", "epoll"):

@@ -12,6 +12,7 @@ from tests.runtime import (
     test_event,
     test_fiber,
     test_line_ring,
+    test_octet_ring,
     test_loop,
     test_mailbox,
     test_readiness,
@@ -37,6 +38,7 @@ def main() raises:
     _run[test_event.TESTS](failures)
     _run[test_fiber.TESTS](failures)
     _run[test_line_ring.TESTS](failures)
+    _run[test_octet_ring.TESTS](failures)
     _run[test_loop.TESTS](failures)
     _run[test_mailbox.TESTS](failures)
     _run[test_readiness.TESTS](failures)

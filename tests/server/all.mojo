@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.server import (
+    test_access_lines,
     test_access_log,
     test_budget,
     test_connection_state,
@@ -39,6 +40,7 @@ from tests.server import (
 
 def main() raises:
     var failures = List[String]()
+    _run[test_access_lines.TESTS](failures)
     _run[test_access_log.TESTS](failures)
     _run[test_budget.TESTS](failures)
     _run[test_connection_state.TESTS](failures)

@@ -70,7 +70,7 @@ struct CompressedBody(ExchangeTask):
         # It lives until the response is over: a fiber that the function has
         # left behind may still be about to write.
         exchange[].stream.filter = StreamFilter(
-            filter.unsafe_bitcast[NoneType](), _write, _release
+            filter.unsafe_bitcast[NoneType](), _write, _release, 0
         )
         if task[].content.is_stream():
             task[].content.run_stream(exchange)
@@ -175,7 +175,8 @@ def _send(
     filter[].is_broken = True
     try:
         filter[].encoder.append(octets, filter[].coded, flush)
-        exchange[].stream.filtered_octets += len(octets)
+        if exchange[].stream.filter:
+            exchange[].stream.filter.unsafe_value().taken_octets += len(octets)
         var sent = 0
         while sent < len(filter[].coded):
             sent += carry(

@@ -10,7 +10,8 @@ from flare.proto.h2.h2_limits import H2Limits
 from flare.runtime.backend import BackendKind
 
 from .http2_config import Http2Config
-from .records.log import AccessLog, LogSink
+from .records.access_log import AccessLog
+from .records.log import LogSink
 from .records.server_metrics import ServerMetrics
 
 # Far from where sums overflow; in milliseconds 24 days.
@@ -330,6 +331,13 @@ struct ServerConfig(Copyable, Movable):
         if self.max_buffered_octets // 2 < self.max_body_size:
             return ConfigProblem(
                 "max_buffered_octets", "must be at least twice max_body_size"
+            )
+        if (
+            self.access_log
+            and not self.access_log.value().has_valid_target_limit()
+        ):
+            return ConfigProblem(
+                "access_log", "must keep 1 to 8,192 octets of a target"
             )
         var bad_field = self.http2.first_bad_field()
         if bad_field != "":

@@ -32,6 +32,7 @@ from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
 from ..exchange.request_content import begin_content_wait
+from ..exchange.stream import record_lost
 from ..receiving.direct_content import receive_directly
 from ..receiving.protocol_input import (
     finish_exchange,
@@ -453,6 +454,7 @@ def _on_lost(task: Erased):
         w[].streams -= 1
     else:
         w[].in_flight -= 1
+    record_lost(x)
     forget_exchange(c, x)
     w[].lose_exchange(x)
     Connection(c).settle()

@@ -30,6 +30,7 @@ from ..transport.outbox import (
     has_file,
     release_output,
 )
+from ..transport.proxy_header import note_client
 from ..transport.read_ahead import has_half_closed, has_left, receive_operation
 from ..transport.window import receive_octets, window
 from ..transport.worker_state import WorkerState, worker_of
@@ -82,6 +83,8 @@ def begin_connection(
     if worker[].stopping:
         go_away(c)
     begin_waiting(c)
+    if worker[].records.access:
+        note_client(c)
     return Connection(c)
 
 

@@ -216,11 +216,11 @@ def filtered_octets(c: PointerTo[ConnectionState]) -> Int:
     if c[].running == 0:
         return 0
     if not c[].h2:
-        return c[].h1.exchange.unsafe_value()[].stream.filtered_octets
+        return _taken_octets(c[].h1.exchange.unsafe_value())
     var octets = 0
     for ref side in c[].h2.unsafe_value()[].streams:
         if side.exchange:
-            octets += side.exchange.unsafe_value()[].stream.filtered_octets
+            octets += _taken_octets(side.exchange.unsafe_value())
     return octets
 
 
@@ -235,3 +235,9 @@ def _find[
         if side.exchange and holds(side.exchange.unsafe_value()):
             return side.exchange
     return None
+
+
+def _taken_octets(x: Exchange) -> Int:
+    if not x[].stream.filter:
+        return 0
+    return x[].stream.filter.unsafe_value().taken_octets

@@ -1,19 +1,26 @@
-"""Counts answered requests, and writes their records into the access log's ring.
-"""
+"""Passes requests that have ended to the metrics and to the access log."""
 
 from flare.core import Erased
-from flare.http.exchange import Exchange
+from flare.http.exchange import Exchange, ExchangeStage
 from flare.http.response import Response
-from flare.http.version import HttpVersion
-from flare.message import Method
-from flare.runtime.reactor import NS_PER_MS
+from flare.message import HeaderMap, Method, Status
+from flare.net import IpAddr, SocketAddr
 
+from ..records.access_entry import REQUEST_ID_OCTETS_MAX
+from ..records.access_facts import (
+    CLIENT_LEFT_STATUS,
+    AccessEnd,
+    AccessEvent,
+    AccessOutcome,
+)
 from ..records.request_metrics import RequestEnd
 from ..records.statistics import count
 from ..sending.protocol_output import write_response
 from ..sending.sent import Sent
 from ..transport.connection_state import connection_of
 from ..transport.worker_state import worker_of
+
+comptime _REQUEST_ID: StaticString = "X-Request-Id"
 
 
 def answer(x: Exchange, var response: Response):
@@ -23,69 +30,124 @@ def answer(x: Exchange, var response: Response):
         x: The request.
         response: The response.
     """
+    if worker_of(connection_of(x))[].records.access:
+        note_identifier(x, response.headers)
     record_access(x, write_response(x, response^))
 
 
 @always_inline
-def record_access(x: Exchange, sent: Sent):
-    """Passes an answered request to the metrics and the access log, if there
-    are any.
+def record_access(x: Exchange, sent: Sent, end: AccessEnd = AccessEnd.COMPLETE):
+    """Passes a request that has ended to the metrics and the access log, if
+    there are any.
 
     Args:
         x: The request.
-        sent: The response.
+        sent: The response; `NOTHING` if the client left before it began.
+        end: How the request ended.
     """
     var w = worker_of(connection_of(x))
-    if (
-        w[].records.recorder != 0 or w[].records.access_ring
-    ) and sent.status != 0:
-        _record(x, sent)
+    if w[].records.recorder != 0 or w[].records.access:
+        _record(x, sent, end)
 
 
 @no_inline
-def _record(exchange: Exchange, sent: Sent):
-    var c = connection_of(exchange)
+def record_departure(x: Exchange):
+    """Records a request whose client left before its answer began.
+
+    Args:
+        x: The request.
+    """
+    record_access(x, Sent.NOTHING, AccessEnd.CLIENT_LEFT)
+
+
+@no_inline
+def note_identifier(x: Exchange, headers: HeaderMap):
+    """Keeps the identifier in an answer for its record, if the access log shows
+    it.
+
+    Args:
+        x: The request, on a server with an access log. Its answer is written
+            and recorded next.
+        headers: The fields of the answer.
+    """
+    var w = worker_of(connection_of(x))
+    if not w[].records.access.unsafe_value().wants_identifier:
+        return
+    ref kept = x[].stream.identifier
+    kept.clear()
+    var found = headers.get(_REQUEST_ID)
+    if found:
+        var octets = found.value().as_bytes()
+        kept.extend(octets[: min(len(octets), REQUEST_ID_OCTETS_MAX)])
+
+
+@no_inline
+def _record(x: Exchange, sent: Sent, end: AccessEnd):
+    var c = connection_of(x)
     var w = worker_of(c)
-    if w[].records.recorder != 0:
+    var outcome = AccessOutcome(
+        Int32(sent.status),
+        end,
+        Bool(c[].tls),
+        sent.content_octets,
+        w[].reactor.clock_ns(),
+    )
+    if sent.status == 0:
+        outcome.status = CLIENT_LEFT_STATUS
+        if end == AccessEnd.COMPLETE:
+            # The answer could not be written.
+            outcome.end = AccessEnd.CLIENT_LEFT
+    elif (
+        end == AccessEnd.COMPLETE
+        and sent.status >= 400
+        and (not x[].fiber or x[].content.status != 0)
+    ):
+        outcome.end = AccessEnd.REFUSED
+    if w[].records.recorder != 0 and sent.status != 0:
         w[].config.metrics.functions()[].record(
             Erased(unsafe_from_address=w[].records.recorder),
-            exchange,
+            x,
             RequestEnd(
                 sent.status,
-                exchange[].is_running(),
-                Bool(c[].tls),
-                w[].reactor.clock_ns(),
+                x[].stage != ExchangeStage.HEAD,
+                outcome.is_secure,
+                outcome.ended_ns,
             ),
         )
-    if not w[].records.access_ring:
-        return
-    ref x = exchange[]
-    var slot = w[].records.access_ring.value().next_slot()
-    if not slot:
-        count(w[].statistics[].access_records_dropped)
-        return
-    ref record = slot.value()[]
-    record.unix_seconds = w[].reactor.wall_seconds()
-    record.worker = w[].index
-    record.request_id = x.request_id
-    record.status = sent.status
-    record.response_octets = sent.content_octets
-    record.duration_ms = 0
-    if x.started_ns != 0:
-        record.duration_ms = max(
-            w[].reactor.now_ms()
-            - Int(UInt64(x.started_ns) // UInt64(NS_PER_MS)),
-            0,
-        )
+    if w[].records.access:
+        _put(x, outcome)
+
+
+@always_inline
+def _put(x: Exchange, outcome: AccessOutcome):
+    var c = connection_of(x)
+    var w = worker_of(c)
     # A request that is refused before its handler runs is not named: its head
     # may be incomplete, and its octets are dropped already.
-    record.version = HttpVersion.HTTP_1_1
-    if x.is_running() or connection_of(exchange)[].h2:
-        record.version = HttpVersion(x.head.version.major, x.head.version.minor)
-    record.method = x.head.method if x.is_running() else Method.OTHER
-    record.set_target(
-        x.head.target_text(x.window()).as_bytes() if x.is_running() else Span[
-            UInt8, ImmUntrackedOrigin
-        ]()
+    var is_named = x[].stage != ExchangeStage.HEAD
+    var event = AccessEvent(
+        outcome,
+        Int32(w[].index),
+        is_named,
+        is_named or Bool(c[].h2),
+        Bool(c[].proxy.client),
+        c[]
+        .proxy.client.unsafe_value()[] if c[]
+        .proxy.client else SocketAddr(IpAddr.v4(0, 0, 0, 0), 0),
+        Span[UInt8, ImmUntrackedOrigin](
+            unsafe_ptr=x[]
+            .stream.identifier.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin](),
+            length=len(x[].stream.identifier),
+        ),
     )
-    w[].records.access_ring.value().publish()
+    # HEAD gets no content, nor does a client whose copy is fresh.
+    if (
+        is_named and x[].head.method == Method.HEAD
+    ) or outcome.status == Status.NOT_MODIFIED:
+        event.outcome.response_octets = 0
+    var access = w[].records.access.unsafe_value()
+    if not access.put(access.ring, x, event):
+        count(w[].statistics[].access_records_dropped)
+    x[].stream.identifier.clear()

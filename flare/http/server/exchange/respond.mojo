@@ -8,7 +8,7 @@ from flare.http.request import Request
 from flare.http.response import Response
 
 from .departures import cut_off
-from .record import answer
+from .record import answer, record_departure
 from .stream import answer_with_stream, report_error
 
 
@@ -63,8 +63,8 @@ def _answer(x: Exchange, var response: Response):
 @no_inline
 def _answer_otherwise(x: Exchange, var response: Response):
     if x[].peer_gone:
-        return
-    if x[].content.status != 0:
+        record_departure(x)
+    elif x[].content.status != 0:
         answer(x, error_answer(x, x[].content.status))
     else:
         answer_with_stream(x, response^)

@@ -21,6 +21,7 @@ from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
+from ..records.access_facts import AccessEnd
 from ..records.statistics import count
 from ..sending.h2_responses import is_false_success, wire_status
 from ..sending.protocol_output import break_off, end_stream_output
@@ -31,7 +32,12 @@ from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.log_lines import log_line_of_peer
 from ..transport.worker_state import WorkerState, worker_of
 from .departures import connection_lost, cut_off
-from .record import answer, record_access
+from .record import (
+    answer,
+    note_identifier,
+    record_access,
+    record_departure,
+)
 
 # A stream that keeps less than that is no long answer.
 comptime _HELD_OCTETS_MIN = 256 * 1024
@@ -53,7 +59,7 @@ def answer_with_stream(x: Exchange, var response: Response):
     except e:
         _break_off(x, e)
         return _end(x, content^)
-    _record(x)
+    _record(x, AccessEnd.COMPLETE)
     _end(x, content^)
 
 
@@ -64,6 +70,9 @@ def _begin(x: Exchange, var response: Response) -> Body:
     var w = worker_of(connection_of(x))
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
     var held = response.body.held_octets()
+    if w[].records.access:
+        # The fields are gone when the stream ends.
+        note_identifier(x, response.headers)
     _count_stream(x, w, 1)
     var content = begin_stream(x, response^)
     ref stream = x[].stream
@@ -177,26 +186,28 @@ def _is_event_stream(headers: HeaderMap) -> Bool:
 
 @no_inline
 def _break_off(x: Exchange, error: Error):
-    if x[].peer_gone or _ends_for_stop(x, error):
+    if x[].peer_gone:
+        return record_lost(x)
+    if _ends_for_stop(x, error):
         return
     # Where the content is at fault its own status says so.
     var status = x[].content.status
     if status == 0 and x[].peer_ended:
         break_off(x)
         cut_off(x)
-        return
+        return record_lost(x)
     if status == 0:
         status = x[].status_of(error)
         if not (x[].is_upgraded() and _says_stopping(error)):
             report_error(x, error)
             if x[].peer_gone:
-                return
+                return record_lost(x)
     if x[].stream.is_head_due:
         answer(x, error_answer(x, status))
         return
-    _record(x)
     if x[].stream.upgrade.has_said_end:
-        return
+        return _record(x, AccessEnd.COMPLETE)
+    _record(x, AccessEnd.BROKEN_OFF)
     # The reset tells the peer that the answer is not whole. The output goes out
     # before it: earlier answers may be part of it.
     break_off(x)
@@ -214,7 +225,7 @@ def _ends_for_stop(x: Exchange, error: Error) -> Bool:
     if x[].is_upgraded():
         if not stream.stop.was_told_idle or not _says_stopping(error):
             return False
-        _record(x)
+        _record(x, AccessEnd.COMPLETE)
         return True
     if x[].content.status != 0 or x[].peer_ended or stream.filter:
         # The remaining output of a filter cannot be had any more.
@@ -223,7 +234,7 @@ def _ends_for_stop(x: Exchange, error: Error) -> Bool:
         end_stream_output(x)
     except:
         return False
-    _record(x)
+    _record(x, AccessEnd.COMPLETE)
     return True
 
 
@@ -231,6 +242,18 @@ def _says_stopping(error: Error) -> Bool:
     return String(error).startswith(STOPPING)
 
 
+def record_lost(x: Exchange):
+    """Records a request whose client left before its answer ended.
+
+    Args:
+        x: The request, whose answer may have begun.
+    """
+    if x[].stream.is_open and not x[].stream.is_head_due:
+        _record(x, AccessEnd.CLIENT_LEFT)
+    else:
+        record_departure(x)
+
+
 @no_inline
-def _record(x: Exchange):
-    record_access(x, Sent(wire_status(x), x[].stream.written))
+def _record(x: Exchange, end: AccessEnd):
+    record_access(x, Sent(wire_status(x), x[].stream.written), end)

@@ -14,7 +14,8 @@ from flare.tls import TlsContext
 
 from .abort_line import AbortLine
 from ..listening.protocols import HttpProtocols
-from ..records.access_queue import AccessQueue
+from ..records.access_facts import AccessFields
+from ..records.access_log import RunningAccessLog
 from ..config import ServerConfig
 from ..driver.carrier import exchange_functions
 from .registry import ServerRegistry
@@ -79,7 +80,7 @@ struct ProcessParts(Movable):
 
     var line_queue: Optional[LineQueue]
     """Writes their log lines."""
-    var access_queue: Optional[AccessQueue]
+    var access_log: Optional[RunningAccessLog]
     """Writes the records of requests, if a program asked for them."""
     var abort_line: Optional[AbortLine]
     """Logs the request that ends the process."""
@@ -94,7 +95,7 @@ struct ProcessParts(Movable):
     def __init__(out self):
         """Creates the parts before any of them is open."""
         self.line_queue = None
-        self.access_queue = None
+        self.access_log = None
         self.abort_line = None
         self.barrier = None
         self.first_area = 0
@@ -183,7 +184,8 @@ def run_workers(plan: PointerTo[ServePlan]) raises:
     Raises:
         NetError: If a worker cannot start.
 
-        An error `http.no_thread` if no thread for a log can be started.
+        An error `http.no_thread` if no thread for a log can be started, and
+        `http.no_access_log` if the file of the access log cannot be opened.
     """
     var orders = Optional[OrderSocket](None)
     if plan[].config.handle_signals:
@@ -191,8 +193,11 @@ def run_workers(plan: PointerTo[ServePlan]) raises:
         if orders:
             plan[].orders = orders.value().reader
     try:
-        if not _begin(plan):
+        var problem = _begin(plan)
+        if problem == -ENOMEM:
             raise Error("http.no_thread for a log")
+        if problem < 0:
+            raise Error("http.no_access_log ", errno_name(-problem))
         Scheduler.start(
             plan[].worker_count(),
             plan[].pin,
@@ -222,14 +227,16 @@ def run_one_worker(plan: PointerTo[ServePlan], index: Int) -> Int:
         var cpus = allowed_cpus()
         # A sandbox may forbid it; the worker is as right on any CPU.
         _ = pin_to_cpu(cpus[index % len(cpus)])
-    if not _begin(plan):
-        return -ENOMEM
+    var problem = _begin(plan)
+    if problem < 0:
+        return problem
     _run_worker(plan.unsafe_bitcast[NoneType](), index)
     _end(plan)
     return plan[].problem
 
 
-def _begin(plan: PointerTo[ServePlan]) -> Bool:
+def _begin(plan: PointerTo[ServePlan]) -> Int:
+    # Returns 0, or the negated errno.
     var count = 1 if plan[].supervised else plan[].worker_count()
     plan[].parts.barrier = StartBarrier.create(count)
     if not plan[].supervised:
@@ -246,12 +253,24 @@ def _begin(plan: PointerTo[ServePlan]) -> Bool:
         names.append(String("worker ", plan[].first_worker + i))
     plan[].parts.line_queue = LineQueue.begin(plan[].config.log.write, names^)
     if not plan[].parts.line_queue:
-        return False
-    var access_log = plan[].config.access_log
-    if access_log:
-        plan[].parts.access_queue = AccessQueue.begin(access_log.value(), count)
-        return Bool(plan[].parts.access_queue)
-    return True
+        return -ENOMEM
+    if plan[].config.access_log:
+        return _begin_access_log(plan, count)
+    return 0
+
+
+def _begin_access_log(plan: PointerTo[ServePlan], workers: Int) -> Int:
+    ref log = plan[].config.access_log.value()
+    var functions = log.functions()
+    var queue = functions.begin(log.options, workers)
+    if queue < 0:
+        return queue
+    plan[].parts.access_log = RunningAccessLog(
+        functions,
+        Erased(unsafe_from_address=queue),
+        log.options.format.fields().has(AccessFields.REQUEST_ID),
+    )
+    return 0
 
 
 def _end(plan: PointerTo[ServePlan]):
@@ -261,9 +280,9 @@ def _end(plan: PointerTo[ServePlan]):
     if plan[].parts.watchdog:
         plan[].parts.watchdog.value().destroy()
         plan[].parts.watchdog = None
-    if plan[].parts.access_queue:
-        plan[].parts.access_queue.value().end()
-        plan[].parts.access_queue = None
+    if plan[].parts.access_log:
+        plan[].parts.access_log.value().end()
+        plan[].parts.access_log = None
     if plan[].parts.line_queue:
         plan[].parts.line_queue.value().end()
         plan[].parts.line_queue = None
@@ -335,9 +354,9 @@ def _make_worker(
         )
     )
     var place = 0 if plan[].supervised else index
-    if plan[].parts.access_queue:
-        worker.state[].records.access_ring = (
-            plan[].parts.access_queue.value().ring(place)
+    if plan[].parts.access_log:
+        worker.state[].records.access = (
+            plan[].parts.access_log.value().feed(place)
         )
     if plan[].config.metrics.is_chosen():
         _count_requests(plan, worker, index)

@@ -29,7 +29,7 @@ from ..exchange.lifecycle import (
 )
 from ..exchange.of_connection import any_reads_in_large
 from ..exchange.poison import poison_views
-from ..exchange.record import answer
+from ..exchange.record import answer, record_departure
 from ..exchange.request_content import READ_AHEAD_OCTETS
 from ..records.statistics import count
 from ..sending.h2_pump import note_stalls
@@ -316,6 +316,7 @@ def _end_stream(c: PointerTo[ConnectionState], slot: Int):
         cancel_handler(exchange.unsafe_value())
     elif exchange.unsafe_value()[].stage == ExchangeStage.STARTING:
         c[].h2.unsafe_value()[].waiting -= 1
+        record_departure(exchange.unsafe_value())
         _give_exchange(c, exchange.unsafe_value())
 
 
@@ -492,6 +493,7 @@ def free_h2(c: PointerTo[ConnectionState]):
         drop_tunnel(c, slot)
         # One that waited to be started.
         if h2.streams[slot].exchange:
+            record_departure(h2.streams[slot].exchange.unsafe_value())
             worker_of(c)[].give_exchange(
                 h2.streams[slot].exchange.unsafe_value()
             )

@@ -1,195 +1,309 @@
-"""Passes access records from workers to a thread that writes them.
+"""Passes the records of requests from workers to a thread that writes them.
 
 Each worker has its own ring, which only it fills and only the writing thread
-empties. So a worker neither waits nor takes a lock; if the ring is full, the
-record is dropped and counted.
+empties. So a worker never waits for a reader; if its ring is full, the record is
+dropped and counted. The thread looks every 20 ms, and sooner if a ring becomes a
+quarter full.
 """
 
 from std.atomic import Atomic, Ordering
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.core.text_buffer import TextBuffer
+from flare.http.exchange import Exchange
 from flare.runtime.line_queue import LAST_LINES_MS
+from flare.runtime.octet_ring import OctetRing, OctetRingState
+from flare.sys.clock import monotonic_ns, unix_us
+from flare.sys.errno import ENOMEM
+from flare.sys.file import (
+    STANDARD_OUTPUT,
+    close_descriptor,
+    has_position,
+    write_whole,
+)
+from flare.sys.file_writing import open_to_append
 from flare.sys.process import block_signals
 from flare.sys.signal import SIGPIPE
 from flare.sys.thread import Lock, join_thread_within, start_thread
 
-from .log import AccessLog, AccessRecord
+from .access_entry import FACTS_OCTETS, put_record
+from .access_facts import AccessEvent, AccessFacts, AccessFields
+from .access_format import AccessFormat, AccessOptions, append_line
+from .access_record import AccessRecord
 
-comptime RECORDS_MAX = 1024
-"""The most records of one worker that may wait; a power of two."""
-
+comptime RING_OCTETS = 512 * 1024
+"""How many octets of one worker's records may wait: about 2,000 records with
+the head of a browser.
+"""
+comptime _FULL_OCTETS = RING_OCTETS // 4
 comptime _PAUSE_MS = 20
+# A write(2) of so many octets is never mixed with those of other processes that
+# write to the same pipe (PIPE_BUF).
+comptime _PIPE_OCTETS = 4096
+comptime _FILE_OCTETS = 64 * 1024
+comptime _FILE_MODE = 0o640
+comptime _NS_PER_US = 1_000
 
 
-struct AccessRingState(Movable):
-    """The records of one worker. Only `AccessRing` uses it."""
+struct AccessRing(Movable):
+    """The records of one worker."""
 
-    var records: List[AccessRecord]
-    """The slots."""
-    var written: UInt64
-    """How many records the worker has added; atomic."""
-    var taken: UInt64
-    """How many records the writing thread has removed; atomic."""
+    var entries: OctetRingState
+    """The records."""
+    var fields: AccessFields
+    """The fields that records keep."""
+    var target_octets_max: Int
+    """The most octets of a request target that a record keeps."""
+    var queue: Erased
+    """The queue whose thread empties the ring."""
 
-    def __init__(out self):
-        """Creates an empty ring with all its memory."""
-        self.records = List[AccessRecord](
-            length=RECORDS_MAX, fill=AccessRecord()
-        )
-        self.written = 0
-        self.taken = 0
-
-
-@fieldwise_init
-struct AccessRing(TrivialRegisterPassable):
-    """A handle to one worker's ring."""
-
-    var state: PointerTo[AccessRingState]
-    """The heap state."""
-
-    def next_slot(self) -> Optional[PointerTo[AccessRecord]]:
-        """Returns the slot for the next record. Call it on the worker's
-        thread.
-
-        Returns:
-            The slot, to fill before `publish`; `None` if the ring is full.
-        """
-        ref s = self.state[]
-        var taken = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
-            Pointer(to=s.taken)
-        )
-        if s.written - taken >= RECORDS_MAX:
-            return None
-        return (
-            s.records.unsafe_ptr()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_offset(Int(s.written) & (RECORDS_MAX - 1))
-        )
-
-    def publish(self):
-        """Makes the filled slot visible to the writing thread."""
-        Atomic[UInt64].store[ordering=Ordering.RELEASE](
-            Pointer(to=self.state[].written), self.state[].written + 1
-        )
-
-    def drain(self, log: AccessLog):
-        """Writes the waiting records. Call it on the writing thread.
+    def __init__(out self, options: AccessOptions, queue: Erased):
+        """Creates an empty ring with all its memory.
 
         Args:
-            log: The destination of the records.
+            options: The contents of the records.
+            queue: The queue whose thread empties the ring.
         """
-        ref s = self.state[]
-        var written = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
-            Pointer(to=s.written)
+        self.entries = OctetRingState(RING_OCTETS)
+        self.fields = options.format.fields()
+        self.target_octets_max = options.target_octets_max
+        self.queue = queue
+
+    @staticmethod
+    def entries_of(ring: PointerTo[Self]) -> OctetRing:
+        """Returns a handle to the records.
+
+        Args:
+            ring: The ring.
+
+        Returns:
+            The handle.
+        """
+        return OctetRing(
+            Pointer(to=ring[].entries).unsafe_origin_cast[MutUntrackedOrigin]()
         )
-        for at in range(Int(s.taken), Int(written)):
-            log.write(s.records.unsafe_get(at & (RECORDS_MAX - 1)))
-            Atomic[UInt64].store[ordering=Ordering.RELEASE](
-                Pointer(to=s.taken), UInt64(at + 1)
-            )
 
 
-struct AccessQueueState(Movable):
-    """All rings of a server. Only `AccessQueue` uses it."""
+struct AccessQueue(Movable):
+    """All rings of a server. Only the functions below use it."""
 
-    var log: AccessLog
-    """The destination of the records."""
-    var rings: List[AccessRing]
+    var options: AccessOptions
+    """How records are written."""
+    var descriptor: Int32
+    """The destination of lines."""
+    var write_octets_max: Int
+    """At most so many octets of whole lines are written at once."""
+    var rings: List[PointerTo[AccessRing]]
     """One ring for each worker."""
     var lock: Lock
-    """Guards `ending`; the writing thread sleeps on it."""
-    var ending: Bool
+    """Guards `is_ending`; the writing thread sleeps on it."""
+    var is_asleep: UInt32
+    """1 while the writing thread sleeps or is about to; atomic."""
+    var is_ending: Bool
     """Whether the workers have ended."""
     var thread: UInt64
     """The writing thread."""
+    var record: AccessRecord
+    """The record that the writing thread fills again and again."""
+    var line: TextBuffer
+    """The line of that record."""
+    var lines: TextBuffer
+    """Whole lines that are not written yet."""
 
-    def __init__(out self, log: AccessLog, workers: Int):
-        """Creates a ring for each worker.
+    def __init__(out self, options: AccessOptions, descriptor: Int32):
+        """Creates a queue without rings.
 
         Args:
-            log: The destination of the records.
-            workers: The number of workers.
+            options: How records are written.
+            descriptor: The destination of lines.
         """
-        self.log = log
-        self.rings = List[AccessRing]()
-        for _ in range(workers):
-            self.rings.append(AccessRing(heap_create(AccessRingState())))
+        self.options = options
+        self.descriptor = descriptor
+        self.write_octets_max = _PIPE_OCTETS
+        if has_position(descriptor):
+            self.write_octets_max = _FILE_OCTETS
+        self.rings = []
         self.lock = Lock.create()
-        self.ending = False
+        self.is_asleep = 0
+        self.is_ending = False
         self.thread = 0
+        self.record = AccessRecord()
+        self.line = TextBuffer()
+        self.lines = TextBuffer()
 
 
-@fieldwise_init
-struct AccessQueue(TrivialRegisterPassable):
-    """Runs the thread that writes a server's access records."""
+def begin_queue(options: AccessOptions, workers: Int) -> Int:
+    """Opens the file of a log, and starts the writing thread.
 
-    var state: PointerTo[AccessQueueState]
-    """The heap state."""
+    Args:
+        options: How records are written.
+        workers: The number of workers.
 
-    @staticmethod
-    def begin(log: AccessLog, workers: Int) -> Optional[Self]:
-        """Starts the writing thread.
-
-        Args:
-            log: The destination of the records.
-            workers: The number of workers.
-
-        Returns:
-            The queue; `None` if no thread could be started.
-        """
-        var queue = Self(heap_create(AccessQueueState(log, workers)))
-        var started = start_thread(
-            _write_records, queue.state.unsafe_bitcast[NoneType]()
+    Returns:
+        The address of the queue, or the negated errno: of the file, or
+        `-ENOMEM` if no thread could be started.
+    """
+    var descriptor = Int(STANDARD_OUTPUT)
+    if options.file.byte_length() > 0:
+        descriptor = open_to_append(options.file, _FILE_MODE)
+        if descriptor < 0:
+            return descriptor
+    var queue = heap_create(AccessQueue(options, Int32(descriptor)))
+    for _ in range(workers):
+        queue[].rings.append(
+            heap_create(AccessRing(options, queue.unsafe_bitcast[NoneType]()))
         )
-        if started[0] < 0:
-            queue._destroy()
-            return None
-        queue.state[].thread = started[1]
-        return queue
+    var started = start_thread(_write_records, queue.unsafe_bitcast[NoneType]())
+    if started[0] < 0:
+        _destroy(queue)
+        return -ENOMEM
+    queue[].thread = started[1]
+    return Int(queue)
 
-    def ring(self, worker: Int) -> AccessRing:
-        """Returns the ring of a worker.
 
-        Args:
-            worker: The worker's number.
+def ring_of(queue: Erased, worker: Int) -> Erased:
+    """Returns the ring of a worker.
 
-        Returns:
-            The ring.
-        """
-        return self.state[].rings.unsafe_get(worker)
+    Args:
+        queue: The queue.
+        worker: The worker's number.
 
-    def end(self):
-        """Writes the remaining records and ends the thread. All workers must
-        have ended.
+    Returns:
+        The ring.
+    """
+    return (
+        queue.unsafe_bitcast[AccessQueue]()[]
+        .rings.unsafe_get(worker)
+        .unsafe_bitcast[NoneType]()
+    )
 
-        If the log is stuck for a second, the server abandons its thread and
-        leaks its memory.
-        """
-        self.state[].lock.acquire()
-        self.state[].ending = True
-        self.state[].lock.wake_all()
-        self.state[].lock.release()
-        if join_thread_within(self.state[].thread, LAST_LINES_MS):
-            self._destroy()
 
-    def _destroy(self):
-        for ring in self.state[].rings:
-            heap_destroy(ring.state)
-        self.state[].lock.destroy()
-        heap_destroy(self.state)
+def put_in_ring(ring: Erased, exchange: Exchange, event: AccessEvent) -> Bool:
+    """Puts the record of a request into a ring. Call it on the worker's thread.
+
+    Args:
+        ring: The ring of the worker.
+        exchange: The request.
+        event: How it ended.
+
+    Returns:
+        False if there is no room.
+    """
+    var r = ring.unsafe_bitcast[AccessRing]()
+    var entries = AccessRing.entries_of(r)
+    if not put_record(
+        entries, exchange, event, r[].fields, r[].target_octets_max
+    ):
+        return False
+    if entries.seems_fuller_than(_FULL_OCTETS):
+        _wake(r[].queue.unsafe_bitcast[AccessQueue]())
+    return True
+
+
+def end_queue(queue: Erased):
+    """Writes the remaining records and ends the thread. All workers must have
+    ended.
+
+    If the log is stuck for a second, the server abandons its thread and leaks
+    its memory.
+
+    Args:
+        queue: The queue.
+    """
+    var q = queue.unsafe_bitcast[AccessQueue]()
+    q[].lock.acquire()
+    q[].is_ending = True
+    q[].lock.wake_all()
+    q[].lock.release()
+    if join_thread_within(q[].thread, LAST_LINES_MS):
+        _destroy(q)
+
+
+def _destroy(q: PointerTo[AccessQueue]):
+    for ring in q[].rings:
+        heap_destroy(ring)
+    if q[].descriptor != STANDARD_OUTPUT:
+        _ = close_descriptor(q[].descriptor)
+    q[].lock.destroy()
+    heap_destroy(q)
+
+
+@no_inline
+def _wake(q: PointerTo[AccessQueue]):
+    # A thread that is about to sleep may be missed: it looks again in 20 ms.
+    var asleep = Pointer(to=q[].is_asleep)
+    if Atomic[UInt32].load[ordering=Ordering.ACQUIRE](asleep) == 1:
+        # Until the thread runs, the next records need not wake it again.
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](asleep, 0)
+        q[].lock.acquire()
+        q[].lock.wake_one()
+        q[].lock.release()
 
 
 def _write_records(argument: Erased) abi("C") -> Optional[Erased]:
-    var state = argument.unsafe_bitcast[AccessQueueState]()
+    var q = argument.unsafe_bitcast[AccessQueue]()
     # A reader that has gone makes a write fail; it does not end the process.
     _ = block_signals(SIGPIPE)
-    var ending = False
-    while not ending:
-        state[].lock.acquire()
-        if not state[].ending:
-            state[].lock.wait_for(_PAUSE_MS)
-        ending = state[].ending
-        state[].lock.release()
-        for ring in state[].rings:
-            ring.drain(state[].log)
+    var is_ending = False
+    while not is_ending:
+        is_ending = _sleep(q)
+        # Both clocks are read once: a record has the time of one of them.
+        var offset_ns = unix_us() * _NS_PER_US - monotonic_ns()
+        for ring in q[].rings:
+            drain(q, AccessRing.entries_of(ring), offset_ns)
+        _write_lines(q)
     return None
+
+
+def _sleep(q: PointerTo[AccessQueue]) -> Bool:
+    q[].lock.acquire()
+    if not q[].is_ending:
+        var asleep = Pointer(to=q[].is_asleep)
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](asleep, 1)
+        q[].lock.wait_for(_PAUSE_MS)
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](asleep, 0)
+    var is_ending = q[].is_ending
+    q[].lock.release()
+    return is_ending
+
+
+def drain(q: PointerTo[AccessQueue], entries: OctetRing, offset_ns: Int):
+    """Writes the records that wait in a ring. Call it on the writing thread.
+
+    Args:
+        q: The queue.
+        entries: The ring.
+        offset_ns: The wall clock minus the monotonic clock.
+    """
+    while True:
+        var entry = entries.oldest()
+        if not entry:
+            return
+        var octets = entry.unsafe_value()
+        q[].record.load(
+            octets.unsafe_ptr().unsafe_bitcast[AccessFacts]()[],
+            octets[FACTS_OCTETS:],
+            offset_ns,
+        )
+        # The record has copied all.
+        entries.drop_oldest()
+        if q[].options.format == AccessFormat.FUNCTION:
+            q[].options.write(q[].record)
+        else:
+            _add_line(q)
+
+
+def _add_line(q: PointerTo[AccessQueue]):
+    ref line = q[].line
+    append_line(line, q[].record, q[].options.format)
+    line.append("\n")
+    if len(q[].lines) + len(line) > q[].write_octets_max:
+        _write_lines(q)
+    q[].lines.append(line.span())
+    line.shorten(len(line))
+
+
+def _write_lines(q: PointerTo[AccessQueue]):
+    if len(q[].lines) > 0:
+        write_whole(q[].descriptor, q[].lines.span())
+        q[].lines.shorten(len(q[].lines))

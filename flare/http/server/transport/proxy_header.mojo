@@ -52,6 +52,25 @@ def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
     return False
 
 
+@no_inline
+def note_client(c: PointerTo[ConnectionState]):
+    """Keeps the address of the peer, which the kernel forgets when it leaves.
+
+    Args:
+        c: The connection, which has just begun. If its PROXY header is due, the
+            proxy reports the client instead.
+    """
+    if c[].proxy.is_header_due:
+        return
+    var peer = _peer_of(worker_of(c), c[].descriptor)
+    if not peer or peer.value().is_unix():
+        return
+    try:
+        c[].proxy.client = OwnedPointer(peer.value().socket_address())
+    except:
+        return
+
+
 def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
     """Parses and removes the PROXY header at the front of the window.
 

@@ -11,7 +11,7 @@ from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 
 from ..listening.protocols import HttpProtocols
-from ..records.access_queue import AccessRing
+from ..records.access_log import AccessFeed
 from .unsent_pool import UnsentPool
 
 comptime OUTPUT_OCTETS = 16384
@@ -108,7 +108,7 @@ struct ExchangePool(Movable):
 struct RequestRecords(Movable):
     """The destinations of the records of answered requests."""
 
-    var access_ring: Optional[AccessRing]
+    var access: Optional[AccessFeed]
     """The access log, if there is one."""
     var recorder: Int
     """The address of the recorder of `ServerConfig.metrics`; 0 without
@@ -116,7 +116,7 @@ struct RequestRecords(Movable):
 
     def __init__(out self):
         """Creates no destinations."""
-        self.access_ring = None
+        self.access = None
         self.recorder = 0
 
 
