@@ -10,6 +10,14 @@ failed=""
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
+# These take a minute each, on one thread.
+"$mojo" doc --diagnose-missing-doc-strings --Werror -o /dev/null flare \
+    >"$copy/doc.log" 2>&1 &
+docstrings=$!
+"$mojo" precompile --Werror flare -o "$copy/flare.mojoc" \
+    >"$copy/precompile.log" 2>&1 &
+warnings=$!
+
 # The formatter has no check mode: it works on a copy, and diff tells.
 folders=$(ls -d flare tests fuzz examples benchmark 2>/dev/null)
 # shellcheck disable=SC2086
@@ -27,16 +35,14 @@ if ! (cd "$copy" && diff -ru was is); then
     failed="$failed format"
 fi
 
-"$mojo" doc --diagnose-missing-doc-strings --Werror -o /dev/null flare ||
-    failed="$failed docstrings"
-
-"$mojo" precompile --Werror flare -o "$copy/flare.mojoc" ||
-    failed="$failed warnings"
-
 "$python" tools/tidy.py || failed="$failed tidy"
 
 "$python" tools/planted.py --list || failed="$failed planted"
 "$python" tools/planted_rules.py --list || failed="$failed planted_rules"
+
+wait "$docstrings" || failed="$failed docstrings"
+wait "$warnings" || failed="$failed warnings"
+cat "$copy/doc.log" "$copy/precompile.log"
 
 if [ -n "$failed" ]; then
     echo "check: failed:$failed"

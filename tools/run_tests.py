@@ -48,16 +48,16 @@ SUITE_GROUPS = {
     "other suites": (),
 }
 GROUPS = (*SUITE_GROUPS, "fuzz", "example")
-# Most tests in Python wait for peers and clocks.
-TESTS_BESIDE_BUILDS = 2
-# What takes long by itself begins first: everything else ends meanwhile.
-LONG = (
-    "test_wheel",
-    "test_postgres_libraries",
-    "test_planted",
-    "test_programs",
-    "test_program_sizes",
-    "test_postgres",
+# Most tests in Python wait for peers and clocks. These build programs all the
+# time, so they begin when the builds for several items are done: what one core
+# does, another one of the same machine does not.
+BUILDERS = (
+    "tests/python/test_wheel.py",
+    "tests/python/test_postgres_libraries.py",
+    "tests/python/test_planted.py",
+    "tests/python/test_programs.py",
+    "tests/python/test_program_sizes.py",
+    "tests/python/test_debug_builds.py",
 )
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
@@ -130,13 +130,8 @@ def discover() -> list[Item]:
     return [
         Item(kind, path)
         for kind, folder, pattern in found
-        for path in sorted((ROOT / folder).glob(pattern), key=_turn_of)
+        for path in sorted((ROOT / folder).glob(pattern))
     ]
-
-
-def _turn_of(path: Path) -> tuple[int, Path]:
-    is_long = path.stem in LONG
-    return (LONG.index(path.stem) if is_long else len(LONG), path)
 
 
 def group_of(item: Item) -> str:
@@ -483,13 +478,17 @@ def main() -> int:
         )
         results[item.name] = outcome
 
-    tests = deque(functools.partial(test, item) for item in items)
+    tests: deque[Callable[[], None]] = deque()
+    building: deque[Callable[[], None]] = deque()
+    for item in items:
+        queue = building if item.name in BUILDERS else tests
+        queue.append(functools.partial(test, item))
     jobs = max(1, options.jobs)
-    with ThreadPoolExecutor(jobs + TESTS_BESIDE_BUILDS) as pool:
-        working = [pool.submit(drain, builds, tests) for _ in range(jobs)]
-        working += [
-            pool.submit(drain, tests) for _ in range(TESTS_BESIDE_BUILDS)
+    with ThreadPoolExecutor(jobs + 1) as pool:
+        working = [
+            pool.submit(drain, builds, building, tests) for _ in range(jobs)
         ]
+        working.append(pool.submit(drain, tests, building))
         for future in working:
             future.result()
     return print_summary(results)

@@ -270,12 +270,15 @@ def _sleep(q: PointerTo[AccessQueue]) -> Bool:
 def drain(q: PointerTo[AccessQueue], entries: OctetRing, offset_ns: Int):
     """Writes the records that wait in a ring. Call it on the writing thread.
 
+    Those that are added meanwhile wait for the next call, so that a busy worker
+    does not keep the thread from the rings of others.
+
     Args:
         q: The queue.
         entries: The ring.
         offset_ns: The wall clock minus the monotonic clock.
     """
-    while True:
+    for _ in range(entries.waiting() // FACTS_OCTETS):
         var entry = entries.oldest()
         if not entry:
             return
