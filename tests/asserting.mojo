@@ -1,9 +1,8 @@
 """Compares what a test got with what it wanted.
 
-The functions of `std.testing` put the text of a failure into each test that
-calls them: 170 lines of LLVM IR for one `assert_equal` of two numbers. Thousands
-of calls are the better half of what the suites take to build. Here a call is ten
-lines.
+The compiler copies the text of a failure into each test that calls
+`assert_equal` of `std.testing`: 170 lines of LLVM IR to compare two numbers. A
+call of the function here is ten lines, and the suites call it thousands of times.
 """
 
 from std.reflection import SourceLocation, call_location

@@ -7,7 +7,9 @@ import os
 import tempfile
 import time
 import unittest
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -244,6 +246,43 @@ class RunnerTest(unittest.TestCase):
             kind = "python" if name.endswith(".py") else name.split("/")[0]
             item = Item(kind, run_tests.ROOT / name)
             self.assertEqual(run_tests.group_of(item), group, name)
+
+    def test_tests_that_build_programs_are_there(self):
+        for name in run_tests.BUILDERS:
+            self.assertTrue((REPOSITORY / name).exists(), name)
+
+    def test_each_call_of_a_queue_happens_once(self):
+        seen = []
+        builds = deque(partial(seen.append, i) for i in range(50))
+        tests = deque(partial(seen.append, i) for i in range(50, 100))
+        with ThreadPoolExecutor(3) as pool:
+            for queues in ((builds, tests), (builds, tests), (tests,)):
+                pool.submit(run_tests.drain, *queues)
+        self.assertEqual(sorted(seen), list(range(100)))
+        self.assertFalse(builds or tests)
+
+    def test_items_wait_for_the_build_of_their_group_alone(self):
+        for name in ("a", "b"):
+            self.write(f"fuzz/fuzz_{name}.mojo", "")
+        items = [
+            Item("fuzz", run_tests.ROOT / f"fuzz/fuzz_{name}.mojo")
+            for name in ("a", "b")
+        ]
+        lonely = Item("python", run_tests.ROOT / "tests/python/test_a.py")
+        runner = mock.Mock(options=argparse.Namespace(asan=False))
+        runner.build_together.side_effect = RuntimeError
+        builds, built_by = run_tests.plan_builds(runner, [*items, lonely])
+        self.assertEqual(set(built_by), {"fuzz/fuzz_a.mojo", "fuzz/fuzz_b.mojo"})
+        done = built_by["fuzz/fuzz_a.mojo"]
+        self.assertIs(done, built_by["fuzz/fuzz_b.mojo"])
+        # The driver for the test in Python, then the group. One that fails must
+        # not keep its items waiting.
+        builds.popleft()()
+        self.assertFalse(done.is_set())
+        with self.assertRaises(RuntimeError):
+            builds.popleft()()
+        self.assertTrue(done.is_set())
+        self.assertFalse(builds)
 
     def test_skipped_tests_are_named_before_the_closing_line(self):
         said = io.StringIO()

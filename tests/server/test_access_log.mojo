@@ -1,5 +1,7 @@
 """Checks access records, and which requests get one."""
 
+from std.ffi import _Global
+
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http import Request, Response, ResponseStream, Router, ok
 from flare.http.server.config import ServerConfig
@@ -9,6 +11,8 @@ from flare.http.server.records.access_log import AccessFeed, AccessLog
 from flare.http.server.records.access_queue import (
     AccessQueue,
     AccessRing,
+    begin_queue,
+    drain,
     put_in_ring,
 )
 from flare.http.server.records.access_record import (
@@ -18,6 +22,8 @@ from flare.http.server.records.access_record import (
 from flare.http.version import HttpVersion
 from flare.message import Method
 from flare.runtime import sleep
+from flare.runtime.octet_ring import OctetRing
+from flare.sys.errno import EINVAL
 from flare.sys.file import STANDARD_OUTPUT
 from flare.testing.test_server import TestServer
 
@@ -64,6 +70,24 @@ def test_a_long_target_is_cut_and_says_so() raises:
     again.set_target("/long/one".as_bytes())
     again.set_target("/b".as_bytes())
     assert_equal(again.target(), "/b")
+
+
+def test_records_that_are_added_meanwhile_wait() raises:
+    # Else the thread would not come to the ring of another worker.
+    var ring = make_ring(AccessLog(_add_another))
+    _RING.get_or_create_ptr()[] = Int(ring)
+    var entries = AccessRing.entries_of(ring)
+    for _ in range(3):
+        _add(entries)
+    for round in range(1, 4):
+        drain(ring[].queue.unsafe_bitcast[AccessQueue](), entries, 0)
+        assert_equal(_WRITTEN.get_or_create_ptr()[], 3 * round)
+    _destroy(ring)
+
+
+def test_a_path_with_nul_names_no_file() raises:
+    var log = AccessLog.json_lines(file="/tmp/a\0b")
+    assert_equal(begin_queue(log.options, 1), -EINVAL)
 
 
 def test_a_refused_request_carries_nothing_of_an_earlier_one() raises:
@@ -305,7 +329,41 @@ def taken(ring: PointerTo[AccessRing]) raises -> List[AccessRecord]:
 def end(var server: TestServer[Router[]], ring: PointerTo[AccessRing]):
     server.stop()
     _ = server^
+    _destroy(ring)
+
+
+def _destroy(ring: PointerTo[AccessRing]):
     var queue = ring[].queue.unsafe_bitcast[AccessQueue]()
     queue[].lock.destroy()
     heap_destroy(queue)
     heap_destroy(ring)
+
+
+def _add(entries: OctetRing):
+    var entry = entries.reserve(FACTS_OCTETS).unsafe_value()
+    entry.unsafe_bitcast[AccessFacts]()[] = AccessFacts()
+    entries.publish()
+
+
+def _add_another(record: AccessRecord):
+    try:
+        _WRITTEN.get_or_create_ptr()[] += 1
+        # A thread that goes on for ever would hang here, too.
+        if _WRITTEN.get_or_create_ptr()[] < 100:
+            _add(
+                AccessRing.entries_of(
+                    PointerTo[AccessRing](
+                        unsafe_from_address=_RING.get_or_create_ptr()[]
+                    )
+                )
+            )
+    except:
+        return
+
+
+def _zero() -> Int:
+    return 0
+
+
+comptime _WRITTEN = _Global["flare.tests.server.written", _zero]
+comptime _RING = _Global["flare.tests.server.ring", _zero]

@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.testing import (
+    test_asserting,
     test_contract_epoll,
     test_contract_faults,
     test_contract_simulated,
@@ -15,6 +16,10 @@ from tests.testing import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_asserting.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_contract_epoll.TESTS]().run()
     except e:

@@ -14,7 +14,7 @@ from flare.http.exchange import Exchange
 from flare.runtime.line_queue import LAST_LINES_MS
 from flare.runtime.octet_ring import OctetRing, OctetRingState
 from flare.sys.clock import monotonic_ns, unix_us
-from flare.sys.errno import ENOMEM
+from flare.sys.errno import EINVAL, ENOMEM
 from flare.sys.file import (
     STANDARD_OUTPUT,
     close_descriptor,
@@ -140,10 +140,14 @@ def begin_queue(options: AccessOptions, workers: Int) -> Int:
         workers: The number of workers.
 
     Returns:
-        The address of the queue, or the negated errno: of the file, or
-        `-ENOMEM` if no thread could be started.
+        The address of the queue, or the negated errno of the file. It is
+        `-EINVAL` if the path contains a NUL, and `-ENOMEM` if no thread could
+        be started.
     """
     var descriptor = Int(STANDARD_OUTPUT)
+    if options.file.find("\0") >= 0:
+        # The kernel would open the file of the part before.
+        return -EINVAL
     if options.file.byte_length() > 0:
         descriptor = open_to_append(options.file, _FILE_MODE)
         if descriptor < 0:
