@@ -1,6 +1,7 @@
 """Leaves the real server at every moment: nothing leaks, nobody else notices."""
 
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -155,6 +156,15 @@ class Departures:
         client.end()
         self.assertEqual(len(client.answer().body), 5_000_000)
         client.expect_end()
+
+    def test_what_has_arrived_is_read_behind_the_own_end(self):
+        client = self.connect()
+        client.send(b"GET /big/200000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.head()
+        # The rest of a small answer is here, or is about to be.
+        time.sleep(0.1)
+        client.end()
+        self.assertEqual(len(client.octets(200_000)), 200_000)
 
     @of_http1
     def test_1000_connections_may_come_and_go(self):

@@ -11,17 +11,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from loopback.bystander import P99_MILLISECONDS_MAX, Bystander  # noqa: E402
 from loopback.subject import build, on_each_backend  # noqa: E402
 from loopback.ws_client import (  # noqa: E402
     BINARY,
     CLOSE,
     CONTINUATION,
-    P99_MILLISECONDS_MAX,
     PING,
     PONG,
     SOURCE,
     TEXT,
-    Bystander,
     WsClient,
     close_frame,
     frame,
@@ -112,7 +111,7 @@ class Costs:
         subject = self.case.subject
         subject.forget_peak()
         self._before = subject.resident_octets()
-        self._bystander = Bystander(subject.port)
+        self._bystander = Bystander(subject, "ws")
         return self
 
     def __exit__(self, kind, *_):

@@ -7,14 +7,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from loopback.bystander import P99_MILLISECONDS_MAX, Bystander  # noqa: E402
 from loopback.subject import build, on_each_backend  # noqa: E402
 from loopback.ws_client import (  # noqa: E402
-    P99_MILLISECONDS_MAX,
     PING,
     PONG,
     SOURCE,
     TEXT,
-    Bystander,
     WsClient,
     close_frame,
 )
@@ -109,7 +108,7 @@ class Topics:
         before = subject.statistics()["closed_1013"]
         subject.forget_peak()
         resident = subject.resident_octets()
-        beside = Bystander(subject.port)
+        beside = Bystander(subject, "ws")
         sent, slowest = 0, 0.0
         deadline = time.monotonic() + 20
         while subject.statistics()["closed_1013"] < before + len(slow):

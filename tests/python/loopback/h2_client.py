@@ -7,7 +7,12 @@ import ssl
 import sys
 import time
 
-from loopback.secure_socket import NAME, ROOT, client_context
+from loopback.secure_socket import (
+    ROOT,
+    SecureSocket,
+    TruncatedError,
+    client_context,
+)
 
 sys.path.append(str(ROOT / ".venv" / "http2"))
 
@@ -79,8 +84,8 @@ def open_transport(subject, context=None, kernel_octets=None):
     if subject.secure:
         context = h2_context()
     if context:
-        transport = context.wrap_socket(transport, server_hostname=NAME)
-        if transport.selected_alpn_protocol() != "h2":
+        transport = SecureSocket(transport, context)
+        if transport.tls.selected_alpn_protocol() != "h2":
             raise AssertionError("the server did not choose h2")
     return transport
 
@@ -248,7 +253,7 @@ class H2Client:
         """Receives once, and takes what has arrived."""
         try:
             octets = self.socket.recv(_RECEIVE_OCTETS)
-        except (ConnectionError, ssl.SSLError) as e:
+        except (ConnectionError, ssl.SSLError, TruncatedError) as e:
             raise GoneError(str(e)) from e
         if not octets:
             raise GoneError("the server has ended the connection")

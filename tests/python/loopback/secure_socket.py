@@ -1,6 +1,7 @@
 """Speaks TLS over a socket in memory, so that tests see each step: an end
 without a close_notify is an error, and each side may end on its own."""
 
+import contextlib
 import functools
 import socket
 import ssl
@@ -55,6 +56,8 @@ class SecureSocket:
         )
         self.has_ended = False
         self._unsent = b""
+        # What arrived before this side was ended, and was not read.
+        self._early = b""
         # One thread may read while another one sends.
         self._machine = threading.Lock()
         self._sending = threading.Lock()
@@ -118,6 +121,9 @@ class SecureSocket:
         """Reads octets; none behind a close_notify.
 
         Raises TruncatedError where the transport ends without one."""
+        if self._early:
+            octets, self._early = self._early[:count], self._early[count:]
+            return octets
         if self.has_ended:
             return b""
         try:
@@ -133,11 +139,14 @@ class SecureSocket:
     def shutdown(self, how):
         """Says that nothing more is sent, and ends that side of the socket."""
         assert how == socket.SHUT_WR
-        try:
-            self.tls.unwrap()
-        except ssl.SSLError:
-            # The peer has not ended its side too, and may still be sending.
-            pass
+        with self._machine:
+            # OpenSSL awaits the peer's close_notify too, and throws away what
+            # it finds before.
+            with contextlib.suppress(ssl.SSLError):
+                while octets := self.tls.read(RECEIVE_OCTETS):
+                    self._early += octets
+            with contextlib.suppress(ssl.SSLError):
+                self.tls.unwrap()
         self._push()
         self.transport.shutdown(how)
 

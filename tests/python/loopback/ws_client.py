@@ -1,17 +1,12 @@
 """Speaks WebSocket frame by frame, also where no client may."""
 
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 from loopback.client import Client
 
 # The server that tests with this client ask.
 SOURCE = Path(__file__).resolve().parents[2] / "programs" / "sockets.mojo"
-# What a bystander may wait on a machine that builds programs meanwhile; the
-# figures of a quiet one are in docs/performance.md.
-P99_MILLISECONDS_MAX = 50
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
 ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 TEXT, BINARY, CONTINUATION = 0x81, 0x82, 0x80
@@ -130,25 +125,3 @@ class WsClient(Client):
             pass
         self.socket.settimeout(before)
         return taken
-
-
-class Bystander:
-    """Is a socket in a process of its own that behaves well, and measures how
-    long its messages take to come back."""
-
-    def __init__(self, port):
-        path = Path(__file__).with_name("bystander.py")
-        self._process = subprocess.Popen(
-            [sys.executable, path, str(port)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._process.stdout.readline()
-
-    def end(self):
-        """Gives the number of messages, and their p99 in milliseconds."""
-        output, _ = self._process.communicate(timeout=30)
-        if self._process.returncode != 0:
-            raise AssertionError("the bystander's socket was lost")
-        count, p99 = output.split()
-        return int(count), float(p99)
