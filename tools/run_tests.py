@@ -43,7 +43,7 @@ MANY = 4
 SUITE_GROUPS = {
     "suites of the server": ("server", "testing", "tls", "routing", "ws"),
     "suites of the client": ("client", "encoding"),
-    "suites of handlers": ("http", "files", "metrics", "session"),
+    "suites of handlers": ("http", "files", "metrics", "session", "openapi"),
     "suites of messages": ("json", "message", "proto", "proto_h2", "proto_ws", "fuzz"),
     "other suites": (),
 }

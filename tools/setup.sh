@@ -160,6 +160,7 @@ command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
 install_apart scanner
 install_apart sockets
 install_apart http2
+install_apart openapi
 install_apart ffmpeg
 install_apart libpq
 # Without one, its tests are skipped and say so; the next call tries again.

@@ -1,7 +1,7 @@
 """Measures what `Router.serve` adds to a handler, without server and socket.
 
 The handler is called directly, and behind routers of 1 and of 200 routes, as a
-plain function and as one of extractors.
+plain function and as one of extractors, also with a description.
 """
 
 from std.benchmark import black_box, keep
@@ -12,6 +12,7 @@ from flare.core import Buffer, heap_create
 from flare.http import Handler, Path, Request, Response, Router, no_content
 from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import FnHandler
+from flare.openapi import ApiRouter
 from flare.proto.h1 import H1Limits, H1Machine, H1State, Role
 
 
@@ -25,6 +26,8 @@ def main() raises:
     plain.get("/users/:id", by_name)
     var typed = Router()
     typed.get[by_place]("/users/{id}")
+    var described = ApiRouter()
+    described.get[by_place]("/users/{id}")
     var many = Router()
     for i in range(199):
         many.get(String("/resource-", i, "/:id"), by_name)
@@ -34,6 +37,7 @@ def main() raises:
         measure_handler("function", text, FnHandler(nothing), exchange)
         measure_handler("1 route", text, plain, exchange)
         measure_handler("1 route, Path[Int]", text, typed, exchange)
+        measure_handler("1 route, ApiRouter", text, described, exchange)
         measure_handler("200 routes", text, many, exchange)
 
 

@@ -200,7 +200,7 @@ struct Router[S: AnyType = NoState](
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._add(method, pattern, Endpoint(handler^), 0)
+        self.add_endpoint(method, pattern, Endpoint(handler^), 0)
 
     def route[
         A: Extractor, R: Deinitable & Movable, //
@@ -224,7 +224,7 @@ struct Router[S: AnyType = NoState](
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._add(
+        self.add_endpoint(
             method,
             pattern,
             endpoint_of[Self.S, A, R](function),
@@ -247,6 +247,32 @@ struct Router[S: AnyType = NoState](
         """
         mount(self._state, text_view(prefix), other._state)
 
+    def add_endpoint(
+        mut self,
+        method: StringSlice,
+        pattern: StringSlice,
+        var endpoint: Endpoint,
+        parameters: Int,
+    ) raises:
+        """Adds a route: the last step of all registrations.
+
+        Args:
+            method: The method.
+            pattern: The pattern of the path.
+            endpoint: The handler.
+            parameters: How many route parameters the handler uses by position.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        add_route(
+            self._state,
+            text_view(method),
+            text_view(pattern),
+            endpoint^,
+            parameters,
+        )
+
     def __len__(self) -> Int:
         """Returns the number of routes.
 
@@ -258,21 +284,6 @@ struct Router[S: AnyType = NoState](
     @always_inline
     def _erased(self) -> Erased:
         return self._state.unsafe_bitcast[NoneType]()
-
-    def _add(
-        mut self,
-        method: StringSlice,
-        pattern: StringSlice,
-        var endpoint: Endpoint,
-        parameters: Int,
-    ) raises:
-        add_route(
-            self._state,
-            text_view(method),
-            text_view(pattern),
-            endpoint^,
-            parameters,
-        )
 
     def _method(
         mut self, method: StaticString

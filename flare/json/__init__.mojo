@@ -12,6 +12,12 @@ from .limits import DEPTH_MAX, JsonLimits
 from .names import JsonNames, JsonOmitsNone, JsonRefusesUnknownFields
 from .problems import JsonProblems, problems_of
 from .reader import JsonReader
+from .schema import (
+    JsonDescriptions,
+    JsonSchema,
+    SchemaSet,
+    json_schema,
+)
 from .text import decode, dumps, loads
 from .to_json import ToJson
 from .value import Member, Value

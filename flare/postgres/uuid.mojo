@@ -1,6 +1,13 @@
 """Defines identifiers of 128 bits (RFC 9562)."""
 
-from flare.json import FromJson, JsonReader, JsonWriter, ToJson
+from flare.json import (
+    FromJson,
+    JsonReader,
+    JsonSchema,
+    JsonWriter,
+    SchemaSet,
+    ToJson,
+)
 from flare.sys.random import fill_random
 
 from .column import Column, FromColumn
@@ -22,6 +29,7 @@ struct Uuid(
     FromJson,
     Hashable,
     ImplicitlyCopyable,
+    JsonSchema,
     ToJson,
     ToParameter,
     Writable,
@@ -97,6 +105,21 @@ struct Uuid(
             PostgresError: If the text is no UUID.
         """
         return Self.parse(json.string())
+
+    @staticmethod
+    def json_schema(mut schemas: SchemaSet) raises -> String:
+        """Returns the schema of the text form.
+
+        Args:
+            schemas: Not used.
+
+        Returns:
+            The schema.
+
+        Raises:
+            Never.
+        """
+        return '{"type":"string","format":"uuid"}'
 
     @staticmethod
     def parameter_type() -> Int:

@@ -23,10 +23,7 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OutputRoom,
     UpgradedFunctions,
-)
-from flare.http.plain_carrier import (
     aborts_nothing,
-    hides_no_client,
     never_held_back,
     takes_no_file,
 )
@@ -101,7 +98,6 @@ struct HandlerCallState(Movable):
             demands_nothing,
             no_peer_address,
             no_peer_credentials,
-            hides_no_client,
             no_tls,
             _inform,
             _write,

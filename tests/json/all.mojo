@@ -7,6 +7,7 @@ from tests.json import (
     test_dict,
     test_grammar,
     test_problems,
+    test_schema,
     test_struct,
     test_value,
     test_writer,
@@ -29,6 +30,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_problems.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_schema.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
