@@ -3,7 +3,8 @@
 
 from std.sys import argv
 
-from flare.http import HttpDate, ResponseStream, StaticFiles
+from flare.http import HttpDate, ResponseStream, StaticFiles, StatusPage
+from flare.metrics import Metrics
 from flare.prelude import *
 from flare.runtime import BackendKind, unix_seconds
 from flare.tls import TlsIdentity, TlsServerConfig
@@ -13,20 +14,16 @@ comptime OCTETS_MAX = 1 << 40
 comptime PIECE_OCTETS = 64 * 1024
 comptime CHAT_PAGE = """<!doctype html>
 <meta charset="utf-8"><title>Chat</title>
-<form><input name="text" autofocus autocomplete="off"><button>Send</button></form>
-<ol></ol><script>
-const room = location.hash.slice(1) || "lobby";
-const list = document.querySelector("ol"), form = document.querySelector("form");
+<form><input name="text" autofocus autocomplete="off"><button>Send</button></form><ol></ol><script>
+const room = location.hash.slice(1) || "lobby"; const list = document.querySelector("ol"), form = document.querySelector("form");
 const address = new URL("/chat/" + encodeURIComponent(room), location.href);
-address.protocol = address.protocol.replace("http", "ws"); address.hash = "";
-const show = (text) => { const line = document.createElement("li"); line.textContent = text; list.append(line); };
+address.protocol = address.protocol.replace("http", "ws"); address.hash = ""; const show = (text) => { const line = document.createElement("li"); line.textContent = text; list.append(line); };
 let socket, wait = 100; function connect() {
   socket = new WebSocket(address);
   socket.onopen = () => { wait = 100; show("(connected)"); }; socket.onmessage = (event) => show(event.data);
   socket.onclose = () => { setTimeout(connect, wait); wait = Math.min(2 * wait, 5000); };
 }
-form.onsubmit = (event) => { event.preventDefault(); socket.send(form.text.value); form.reset(); };
-connect(); </script>
+form.onsubmit = (event) => { event.preventDefault(); socket.send(form.text.value); form.reset(); }; connect(); </script>
 """
 
 
@@ -117,7 +114,9 @@ def main() raises:
         backend = BackendKind.EPOLL if name == "epoll" else BackendKind.IO_URING
     if len(words) % 2 == 0 or len(given) > 0 or not 0 <= port <= 65535:
         raise Error("the first line of demo.mojo lists the options")
+    var metrics = Metrics()
     var router = Router()
+    router.get("/-/flare", StatusPage(metrics))
     router.get("/", home)
     router.get("/plaintext", short)
     router.post("/echo", echo)
@@ -137,7 +136,8 @@ def main() raises:
     if files:
         router.get("/files/*path", StaticFiles(files, precompressed=True))
     var server = HttpServer.bind(
-        SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
+        SocketAddr.any_v4(UInt16(port)),
+        ServerConfig(backend=backend, metrics=metrics),
     )
     if tls_port >= 0:
         if not pem:

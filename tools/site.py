@@ -97,6 +97,16 @@ def sources() -> dict[str, str]:
     return found
 
 
+def images() -> dict[str, str]:
+    """Maps the images of the documents to files of the site."""
+    folder = ROOT / "docs"
+    return {
+        f"docs/{name}": name
+        for path in sorted(folder.rglob("*.png"))
+        for name in [path.relative_to(folder).as_posix()]
+    }
+
+
 def examples() -> list[Path]:
     """Lists the examples in their order."""
     return sorted((ROOT / "examples").glob("*.mojo"))
@@ -118,7 +128,12 @@ def write_documents(pages: Path) -> None:
         if not source.endswith(".md"):
             text = f"# License\n\n```text\n{text}```\n"
         (pages / page).parent.mkdir(parents=True, exist_ok=True)
-        (pages / page).write_text(relinked(text, source, all_pages))
+        (pages / page).write_text(
+            relinked(text, source, all_pages | images())
+        )
+    for source, name in images().items():
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / source, pages / name)
 
 
 def write_examples(folder: Path) -> None:

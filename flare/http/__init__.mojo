@@ -180,6 +180,7 @@ from .server import (
 from .sealed_content import SealedContent
 from .shared import Shared
 from .state import NoState, State
+from .status import StatusPage
 from .stream_address import StreamAddr
 from .text_value import FromText
 from .timings import ExchangeTimings

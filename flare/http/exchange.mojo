@@ -95,6 +95,9 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Returns the address of the peer."""
     var peer_credentials: def(Erased) raises thin -> PeerCredentials
     """Returns the process at the other end of a Unix socket."""
+    var hides_client: def(Erased) thin -> Bool
+    """Returns whether a proxy has opened the connection without naming its
+    client."""
     var tls: def(Erased) thin -> Optional[PointerTo[TlsMachine]]
     """Returns the TLS machine of the connection; `None` without TLS."""
     var inform: def(Erased, Int, PointerTo[HeaderMap]) raises thin -> None
@@ -112,43 +115,6 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Ends a streamed response: the head if it is due, trailers, the end."""
     var upgraded: UpgradedFunctions
     """The functions after an upgrade."""
-
-
-def takes_no_file(exchange: Erased, file: FileRange) raises -> Int:
-    """Returns 0, as `write_file` of a carrier that takes only octets.
-
-    Args:
-        exchange: The exchange.
-        file: The octets of a file.
-
-    Returns:
-        0.
-
-    Raises:
-        Never.
-    """
-    return 0
-
-
-def never_held_back(exchange: Erased) -> Bool:
-    """Returns False, for a carrier that receives on demand.
-
-    Args:
-        exchange: The exchange.
-
-    Returns:
-        False.
-    """
-    return False
-
-
-def aborts_nothing(exchange: Erased):
-    """Ignores the call, for a carrier without a loop.
-
-    Args:
-        exchange: The exchange.
-    """
-    pass
 
 
 struct ExchangeHost(TrivialRegisterPassable):

@@ -23,6 +23,8 @@ comptime START_WORD = 8
 """The first word of the head for those numbers at the start."""
 comptime PROCESS_WORD = 1
 """The word of the head with the id of the worker's process."""
+comptime THREAD_WORD = 3
+"""The word of the head with the id of the worker's thread."""
 
 
 @fieldwise_init

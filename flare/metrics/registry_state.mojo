@@ -9,11 +9,18 @@ from flare.core import Erased, PointerTo, heap_create
 from flare.runtime.reactor import Reactor, ReactorState
 from flare.sys.clock import unix_ms
 from flare.sys.memory import PAGE_OCTETS, map_shared_sparse
-from flare.sys.process import process_id
+from flare.sys.process import process_id, thread_id
 from flare.sys.thread import Lock
 from flare.sys.thread_cell import thread_word
 
-from .area import AREA_HEAD_OCTETS, Area, BEGUN_WORD, OWNER_WORD, PROCESS_WORD
+from .area import (
+    AREA_HEAD_OCTETS,
+    Area,
+    BEGUN_WORD,
+    OWNER_WORD,
+    PROCESS_WORD,
+    THREAD_WORD,
+)
 from .buckets import BucketTable
 from .family import Family, FamilyKind, HistogramUnit
 from .metrics_text import MetricsText
@@ -67,6 +74,8 @@ struct RegistryState(Movable):
     """The functions that write further families."""
     var servers: Optional[Erased]
     """The state of the servers that count here; they know its type."""
+    var functions: Optional[Erased]
+    """The functions by which servers count here; they know the type."""
     var duration_bounds: List[Int]
     """The bounds of histograms of times, in nanoseconds."""
     var created_ms: Int
@@ -88,6 +97,7 @@ struct RegistryState(Movable):
         self.claims = []
         self.sources = []
         self.servers = None
+        self.functions = None
         self.duration_bounds = duration_bounds^
         self.created_ms = unix_ms()
 
@@ -246,6 +256,7 @@ def enter_area(
     _forget_gauges(state, area)
     area.set_head(OWNER_WORD, owner)
     area.set_head(PROCESS_WORD, process_id())
+    area.set_head(THREAD_WORD, thread_id())
     reactor.state[].outlets.metrics_place = place.state.unsafe_bitcast[
         NoneType
     ]()

@@ -89,6 +89,15 @@ def parent_process_id() -> Int:
     return Int(external_call["getppid", c_int]())
 
 
+def thread_id() -> Int:
+    """Returns the kernel's id of the calling thread.
+
+    Returns:
+        The id; that of the process in its first thread.
+    """
+    return Int(external_call["gettid", c_int]())
+
+
 def send_signal(process: Int, number: Int) -> Int:
     """Sends a signal to a process.
 

@@ -23,7 +23,10 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OutputRoom,
     UpgradedFunctions,
+)
+from flare.http.plain_carrier import (
     aborts_nothing,
+    hides_no_client,
     never_held_back,
     takes_no_file,
 )
@@ -98,6 +101,7 @@ struct HandlerCallState(Movable):
             demands_nothing,
             no_peer_address,
             no_peer_credentials,
+            hides_no_client,
             no_tls,
             _inform,
             _write,

@@ -21,11 +21,14 @@ from flare.http.exchange import (
     MutOctets,
     OutputRoom,
     UpgradedFunctions,
+)
+from flare.http.handler import Handler
+from flare.http.plain_carrier import (
     aborts_nothing,
+    hides_no_client,
     never_held_back,
     takes_no_file,
 )
-from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.stream_response import (
@@ -65,6 +68,7 @@ struct Http2CarrierState(Movable):
             demands_nothing,
             no_peer_address,
             no_peer_credentials,
+            hides_no_client,
             no_tls,
             _inform,
             _write,

@@ -22,7 +22,10 @@ from flare.http.exchange import (
     OVER,
     OutputRoom,
     UpgradedFunctions,
+)
+from flare.http.plain_carrier import (
     aborts_nothing,
+    hides_no_client,
     never_held_back,
     takes_no_file,
 )
@@ -145,6 +148,7 @@ struct WebSocketEndState(Movable):
             _demand,
             _peer_address,
             _peer_credentials,
+            hides_no_client,
             _tls,
             _inform,
             _write,

@@ -23,6 +23,7 @@ from tests.http import (
     test_request_value,
     test_response,
     test_router,
+    test_status_rows,
     test_stream_address,
     test_validation,
 )
@@ -50,6 +51,7 @@ def main() raises:
     _run[test_request_value.TESTS](failures)
     _run[test_response.TESTS](failures)
     _run[test_router.TESTS](failures)
+    _run[test_status_rows.TESTS](failures)
     _run[test_stream_address.TESTS](failures)
     _run[test_validation.TESTS](failures)
     if failures:

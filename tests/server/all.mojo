@@ -26,6 +26,8 @@ from tests.server import (
     test_route_limits,
     test_splits,
     test_start_barrier,
+    test_status_page,
+    test_status_view,
     test_stops,
     test_stream_rules,
     test_streams,
@@ -63,6 +65,8 @@ def main() raises:
     _run[test_route_limits.TESTS](failures)
     _run[test_splits.TESTS](failures)
     _run[test_start_barrier.TESTS](failures)
+    _run[test_status_page.TESTS](failures)
+    _run[test_status_view.TESTS](failures)
     _run[test_stops.TESTS](failures)
     _run[test_stream_rules.TESTS](failures)
     _run[test_streams.TESTS](failures)

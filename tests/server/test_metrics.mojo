@@ -3,15 +3,12 @@
 from flare.core import Erased
 from flare.http import Request, Response, ResponseStream, Router, ok
 from flare.http.server.records.request_metrics import RequestEnd
-from flare.http.server.records.server_metrics import (
-    MetricsEntry,
-    ServerMetrics,
-)
 from flare.metrics import Metrics
 from flare.runtime import sleep
 from flare.testing.test_server import TestServer
 
 from tests.asserting import assert_equal, assert_false, assert_true
+from tests.server.counting_server import counting_server
 
 comptime _NAME: StaticString = "http_server_request_duration_seconds"
 
@@ -163,17 +160,7 @@ def _server(metrics: Metrics) raises -> TestServer[Router[]]:
     router.get("/state/:status", _status)
     router.get("/code/:status", _status)
     router.get("/stream", _stream)
-    var server = TestServer(router^)
-    var functions = ServerMetrics(metrics).functions()[]
-    var worker = server.worker.state
-    var first = functions.claim(functions.owner, 1, False)
-    var recorder = functions.enter(
-        functions.owner,
-        MetricsEntry(worker[].reactor, worker[].statistics, first, 0, 1, False),
-    )
-    worker[].config.metrics = metrics
-    worker[].records.recorder = Int(recorder)
-    return server^
+    return counting_server(router^, metrics)
 
 
 def _end(var server: TestServer[Router[]]) raises:

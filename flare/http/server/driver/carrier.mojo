@@ -89,6 +89,7 @@ def exchange_functions() -> ExchangeFunctions:
             _on_demand,
             _peer_address,
             _peer_credentials,
+            _hides_client,
             _tls,
             _inform,
             _write_content,
@@ -164,6 +165,10 @@ def _peer_credentials(exchange: Erased) raises -> PeerCredentials:
     if result < 0:
         raise Error(NetError.from_errno("peer_credentials", result))
     return found
+
+
+def _hides_client(exchange: Erased) -> Bool:
+    return connection_of(_of(exchange))[].proxy.hides_client
 
 
 def _tls(exchange: Erased) -> Optional[PointerTo[TlsMachine]]:

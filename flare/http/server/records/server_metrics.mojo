@@ -16,6 +16,7 @@ from flare.metrics.area import (
     OWNER_WORD,
     PROCESS_WORD,
     START_WORD,
+    THREAD_WORD,
 )
 from flare.metrics.metrics_text import MetricsText
 from flare.metrics.registry_state import (
@@ -75,6 +76,8 @@ struct MetricsFunctions(TrivialRegisterPassable):
     var release: def(Erased, Int, Int) thin -> None
     """Returns the areas of a server that has ended, by the index of the first
     one and the number of workers."""
+    var watch: Int
+    """The address of memory that `record` uses too; 0 without one."""
 
 
 struct ServerMetrics(TrivialRegisterPassable):
@@ -95,17 +98,20 @@ struct ServerMetrics(TrivialRegisterPassable):
         Args:
             metrics: The registry.
         """
-        self._functions = Int(
-            heap_create(
+        # One block for each registry, so that the status page can change it.
+        var state = metrics.unsafe_state()
+        if not state[].functions:
+            state[].functions = heap_create(
                 MetricsFunctions(
-                    metrics.unsafe_state().unsafe_bitcast[NoneType](),
+                    state.unsafe_bitcast[NoneType](),
                     _claim,
                     _enter,
                     record_request,
                     _release,
+                    0,
                 )
-            )
-        )
+            ).unsafe_bitcast[NoneType]()
+        self._functions = Int(state[].functions.value())
 
     @always_inline
     def is_chosen(self) -> Bool:
@@ -149,6 +155,72 @@ struct ServersState(Movable):
         self.number = number
         self.recorders = []
         self.past = WorkerStatistics()
+
+
+@fieldwise_init
+struct WorkerView(ImplicitlyCopyable):
+    """The state of one worker, as another thread sees it."""
+
+    var area: Int
+    """The index of its area."""
+    var process: Int
+    """The id of its process."""
+    var thread: Int
+    """The id of its thread."""
+    var counters: WorkerStatistics
+    """Its counters."""
+
+
+def server_state(
+    registry: PointerTo[RegistryState],
+) -> Optional[PointerTo[ServersState]]:
+    """Returns the state of the servers that count in a registry.
+
+    Args:
+        registry: The registry.
+
+    Returns:
+        The state; `None` before a server counts there.
+    """
+    if not registry[].servers:
+        return None
+    return _servers_of(registry)
+
+
+def view_workers(
+    registry: PointerTo[RegistryState], mut sums: WorkerStatistics
+) -> List[WorkerView]:
+    """Reads the counters of all workers. Callable on any thread.
+
+    Args:
+        registry: The registry, in which servers count.
+        sums: Set to the sums since the start, those of servers that have ended
+            included.
+
+    Returns:
+        The workers that serve.
+    """
+    ref s = registry[]
+    var views = List[WorkerView]()
+    s.lock.acquire()
+    sums = _servers_of(registry)[].past
+    for i in range(len(s.areas)):
+        var area = s.areas[i]
+        if _add_counters(area, sums):
+            views.append(
+                WorkerView(
+                    i,
+                    area.head(PROCESS_WORD),
+                    area.head(THREAD_WORD),
+                    WorkerStatistics.snapshot(
+                        PointerTo[WorkerStatistics](
+                            unsafe_from_address=area.head(OWNER_WORD)
+                        )
+                    ),
+                )
+            )
+    s.lock.release()
+    return views^
 
 
 def _claim(owner: Erased, workers: Int, are_processes: Bool) raises -> Int:

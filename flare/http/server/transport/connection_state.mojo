@@ -261,6 +261,8 @@ struct ProxiedClient(Movable):
 
     var is_header_due: Bool
     """Whether the proxy's header is still due."""
+    var hides_client: Bool
+    """Whether the proxy's header names no client."""
     var client: Optional[OwnedPointer[SocketAddr]]
     """The address of the client, once it is known: a proxy has named it, or a
     handler has asked for it. It has a block of its own, because most servers
@@ -269,6 +271,7 @@ struct ProxiedClient(Movable):
     def __init__(out self):
         """Creates the state of a connection without a proxy."""
         self.is_header_due = False
+        self.hides_client = False
         self.client = None
 
 

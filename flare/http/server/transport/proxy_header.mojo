@@ -89,6 +89,8 @@ def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
             ref header = found.value()
             if header.source:
                 c[].proxy.client = OwnedPointer(header.source.value())
+            else:
+                c[].proxy.hides_client = True
             c[].proxy.is_header_due = False
             if c[].deadline.wait == Wait.PROXY_HEADER:
                 c[].deadline.wait = Wait.NOTHING

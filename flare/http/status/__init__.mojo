@@ -1,0 +1,3 @@
+"""A page with the state of a server, which changes each second."""
+
+from .status_page import StatusPage
