@@ -151,6 +151,7 @@ command -v gdb >/dev/null 2>&1 || missing="$missing gdb"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ||
     missing="$missing postgresql"
 has_library libpq.so.5 || missing="$missing libpq5"
+command -v prometheus >/dev/null 2>&1 || missing="$missing prometheus"
 command -v pgbouncer >/dev/null 2>&1 || missing="$missing pgbouncer"
 profiler=linux-perf
 grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null && profiler=linux-tools-generic
@@ -163,6 +164,7 @@ install_apart http2
 install_apart openapi
 install_apart ffmpeg
 install_apart libpq
+install_apart telemetry
 # Without one, its tests are skipped and say so; the next call tries again.
 is_complete=yes
 sh tools/setup_node.sh || is_complete=no

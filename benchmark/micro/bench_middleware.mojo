@@ -22,13 +22,18 @@ from flare.http import (
     RequestValue,
     Response,
     Timeout,
+    Tracing,
     ok,
 )
 from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import FnHandler
 from flare.http.rate import RateTable
+from flare.http.spans.span import RequestSpan
+from flare.http.spans.span_facts import SpanFacts, SpanTexts
+from flare.http.spans.span_feed import SpanFeed, SpanFeedState
 from flare.proto.h1 import H1Limits, H1Machine, H1State, Role
 from flare.json import FromJson, ToJson
+from flare.message import Method, TraceContext
 from flare.session import (
     CookieSessions,
     MemorySessions,
@@ -37,6 +42,7 @@ from flare.session import (
     Sessions,
     Signer,
 )
+from flare.sys.thread import Lock
 from flare.sys.thread_cell import set_thread_recycler
 
 comptime _BROWSER: StaticString = (
@@ -46,6 +52,10 @@ comptime _BROWSER: StaticString = (
     "Accept-Language: en-US,en;q=0.5\r\n"
     "Accept-Encoding: gzip, deflate, br, zstd\r\n"
     "Referer: https://example.org/\r\n"
+)
+
+comptime _PARENT: StaticString = (
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 )
 
 
@@ -63,6 +73,7 @@ def main() raises:
     cors()
     rate_limit()
     limits()
+    tracing()
     sessions()
 
 
@@ -159,6 +170,46 @@ def limits() raises:
         "limit/content", Limit(FnHandler(hello), body_octets=1000), plain
     )
     measure_handler("timeout", Timeout(FnHandler(hello), 1000), plain)
+
+
+def tracing() raises:
+    var plain = exchange_of("GET", "")
+    plain[].started_ns = 1_000_000_000_000
+    plain[].route = "/hello"
+    var named = exchange_of("GET", String("traceparent: ", _PARENT, "\r\n"))
+    named[].started_ns = 1_000_000_000_000
+    var traces = FreesValues(Tracing(FnHandler(hello)))
+    measure_handler("tracing/a new trace", traces, plain)
+    measure_handler("tracing/a trace of the client", traces, named)
+    # What a span that is reported costs besides.
+    var feed = SpanFeed(
+        heap_create(SpanFeedState(heap_create(UInt32(0)), Lock.create()))
+    )
+    var ring = feed.entries()
+    var facts = SpanFacts(
+        TraceContext.parse(_PARENT.as_bytes()).value(),
+        0,
+        0,
+        0,
+        Method.GET,
+        1,
+        1,
+        200,
+        False,
+        False,
+        SpanTexts(0, 0, 0),
+    )
+
+    def report(i: Int) raises {imm} -> Int:
+        var span = RequestSpan.begin(facts, plain)
+        span.state[].feed = feed
+        span.set_path(plain[].head.path(plain[].window()))
+        span.end()
+        if ring.seems_fuller_than(65536):
+            ring.state[].taken = ring.state[].written
+        return i
+
+    measure("middleware/tracing/report", report)
 
 
 def sessions() raises:

@@ -7,9 +7,9 @@ thread without a recycler, blocks are allocated and freed.
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy
 
-comptime _KINDS = 7
+comptime _KINDS = 8
 # Blocks of the further kinds are freed only with the recycler.
-comptime _TRIMMED_KINDS = 6
+comptime _TRIMMED_KINDS = 7
 comptime _BLOCKS_MAX = 256
 
 
@@ -30,7 +30,9 @@ struct BlockKind:
     """The codecs that the WebSockets of a thread share."""
     comptime VALUES = 5
     """The values that middleware has set for a request."""
-    comptime UPGRADE = 6
+    comptime SPAN = 6
+    """The span of a request that is traced."""
+    comptime UPGRADE = 7
     """The exchange of a connection that a client has upgraded. A handle may
     outlive the connection, so such blocks are kept for as long as the thread.
     """

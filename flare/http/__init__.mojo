@@ -26,6 +26,7 @@ from flare.message import (
 )
 from flare.proto.multipart import MultipartLimits, MultipartPart
 
+from .after_response import after_response
 from .app import App
 from .body import Body
 from .builders import (
@@ -179,12 +180,14 @@ from .server import (
 )
 from .sealed_content import SealedContent
 from .shared import Shared
+from .spans.current_trace import current_trace
 from .state import NoState, State
 from .status import StatusPage
 from .stream_address import StreamAddr
 from .text_value import FromText
 from .timings import ExchangeTimings
 from .tls_details import TlsDetails
+from .tracing import ExporterStatistics, OtlpExporter, Tracing
 from .upgraded_stream import UpgradedStream
 from .validation import Problems, Validated
 from .version import HttpVersion

@@ -118,8 +118,7 @@ struct CarrierFunctions(TrivialRegisterPassable):
 
 
 struct ExchangeHost(TrivialRegisterPassable):
-    """The worker, or the test, that a block belongs to. It is the same for all
-    requests of the block."""
+    """The worker, or the test, of a block; the same for all its requests."""
 
     var worker: Int
     """The index of the worker."""
@@ -130,8 +129,9 @@ struct ExchangeHost(TrivialRegisterPassable):
     var slot: SlotHandle
     """The slot of the block in the slab of the worker, if it has one."""
     var stopping_place: Int
-    """The address of the worker's `Bool` that is True while it stops; 0 in a
-    test without a worker."""
+    """The address of the worker's `Bool`, True while it stops; 0 in a test."""
+    var jobs_place: Int
+    """The address of the worker's `LaterJobs`; 0 in a test."""
 
     def __init__(out self):
         """Creates the description of a block whose requests have no carrier."""
@@ -140,6 +140,7 @@ struct ExchangeHost(TrivialRegisterPassable):
         self.functions = PointerTo[CarrierFunctions](unsafe_from_address=64)
         self.slot = SlotHandle(0, 0)
         self.stopping_place = 0
+        self.jobs_place = 0
 
 
 struct ExchangeStage:
@@ -334,8 +335,7 @@ struct ExchangeState(Movable):
     """Whose block it is."""
     var carrier: Optional[Erased]
     """The connection, which `host.functions` know. It is `None` if the content
-    is complete and no peer receives the response piece by piece.
-    """
+    is complete and no peer receives the response piece by piece."""
     # The fields that a new request resets are neighbours, so that a few stores
     # suffice.
     var rejected_status: Int

@@ -49,6 +49,7 @@ from .query import QueryParameter, QueryParameters
 from .request_target import RequestTarget, valid_host
 from .status import Status, allows_content, reason_phrase, status_line
 from .syntax_error import SyntaxError
+from .trace_context import TraceContext
 from .url import Url
 from .url_location import resolve_location
 from .url_reference import resolve_reference

@@ -15,6 +15,7 @@ from flare.core import Erased, PointerTo
 from flare.sys.fiber_switch import StackContext, suspend_stack
 
 from .fiber_family import FiberFamily
+from .fiber_local import FiberLocal
 from .operation import CANCELLED, TIMED_OUT, Operation, OperationState
 from .reactor import NO_DEADLINE, NS_PER_MS, Reactor
 from .timer_task import TIMER_OF_FIBER
@@ -39,6 +40,20 @@ struct FiberPhase:
     """The fiber is waiting."""
     comptime LEAKED: UInt8 = 4
     """The fiber ignored its cancellation and is never resumed."""
+
+
+@fieldwise_init
+struct FiberKin(ImplicitlyCopyable, Movable):
+    """The connections of a fiber to other fibers."""
+
+    var local: Optional[FiberLocal]
+    """The block that the fiber shares with the fibers that it spawns; `None`
+    when it ends.
+    """
+    var family: Optional[FiberFamily]
+    """The family, for a fiber that has or is a descendant; only in builds with
+    assertions.
+    """
 
 
 @fieldwise_init
@@ -97,10 +112,8 @@ struct FiberState(Movable):
     """Increases each time the block is reused."""
     var cancelled_waits: Int
     """How many waits were tried since the cancellation."""
-    var family: Optional[FiberFamily]
-    """The family, for a fiber that has or is a descendant; only in builds with
-    assertions.
-    """
+    var kin: FiberKin
+    """The connections to other fibers."""
     var beside: OperationState
     """The second operation for which the fiber waits. It lies here because the
     loop may read a cancelled operation until its turn ends.
@@ -135,7 +148,7 @@ struct FiberState(Movable):
         self.present = PresentWait(0, False, False)
         self.generation = 0
         self.cancelled_waits = 0
-        self.family = None
+        self.kin = FiberKin(None, None)
         self.beside = OperationState()
 
 
@@ -410,6 +423,14 @@ struct Fiber(Equatable, TrivialRegisterPassable):
     def _disarm(self):
         if self.state[].timer.is_armed():
             self.reactor().timers().cancel(self._timer())
+
+    @always_inline
+    def leave_local(self):
+        """Releases the block that the fiber shares with others."""
+        if self.state[].kin.local:
+            var local = self.state[].kin.local.unsafe_value()
+            self.state[].kin.local = None
+            local.release()
 
     def report_lost(self):
         """Informs the creator of a fiber that the fiber never returns."""

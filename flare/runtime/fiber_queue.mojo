@@ -137,8 +137,9 @@ struct FiberQueue(TrivialRegisterPassable):
         for fiber in self.state[].all:
             if fiber.state[].phase != FiberPhase.IDLE:
                 fiber.report_lost()
-                if fiber.state[].family:
-                    fiber.state[].family.value().leave()
+                fiber.leave_local()
+                if fiber.state[].kin.family:
+                    fiber.state[].kin.family.value().leave()
         for fiber in self.state[].all:
             _ = unmap(fiber.state[].context.base, fiber.state[].context.octets)
             heap_destroy(fiber.state)
@@ -185,7 +186,7 @@ struct FiberQueue(TrivialRegisterPassable):
         f.generation += 1
         f.cancelled_waits = 0
         comptime if TRACKS_FAMILIES:
-            f.family = None
+            f.kin.family = None
         return fiber
 
     @always_inline
@@ -215,6 +216,7 @@ struct FiberQueue(TrivialRegisterPassable):
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
             var task = fiber.state[].task
+            fiber.leave_local()
             comptime if TRACKS_FAMILIES:
                 self._end_in_family(fiber)
             else:
@@ -224,9 +226,9 @@ struct FiberQueue(TrivialRegisterPassable):
     def _end_in_family(self, fiber: Fiber):
         var finished = fiber.state[].finished
         var task = fiber.state[].task
-        var family = fiber.state[].family
+        var family = fiber.state[].kin.family
         var before = self.state[].ending_family
-        fiber.state[].family = None
+        fiber.state[].kin.family = None
         self._add_idle(fiber)
         self.state[].ending_family = family
         finished(task)

@@ -223,6 +223,10 @@ def spawn[
     var fiber = started.value()
     if parent:
         set_scope_deadline(fiber, parent.value().state[].scope_deadline_ms)
+        if parent.value().state[].kin.local:
+            fiber.state[].kin.local = (
+                parent.value().state[].kin.local.value().hold()
+            )
     var outcome = _outcome_of(task)
     outcome[].task = block
     outcome[].destroy = _destroy[_Task[T, F]]
@@ -285,11 +289,11 @@ def captures_a_view[F: Movable]() -> Bool:
 def _join_family(parent: Optional[Fiber], fiber: Fiber):
     if not parent or parent.value().state[].is_main:
         return
-    ref family = parent.value().state[].family
+    ref family = parent.value().state[].kin.family
     if not family:
         family = FiberFamily.create()
     family.value().join()
-    fiber.state[].family = family
+    fiber.state[].kin.family = family
 
 
 trait _Runnable(Deinitable, Movable):

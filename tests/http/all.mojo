@@ -25,6 +25,7 @@ from tests.http import (
     test_router,
     test_status_rows,
     test_stream_address,
+    test_tracing,
     test_validation,
 )
 
@@ -53,6 +54,7 @@ def main() raises:
     _run[test_router.TESTS](failures)
     _run[test_status_rows.TESTS](failures)
     _run[test_stream_address.TESTS](failures)
+    _run[test_tracing.TESTS](failures)
     _run[test_validation.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))

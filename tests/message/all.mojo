@@ -22,6 +22,7 @@ from tests.message import (
     test_query,
     test_request_target,
     test_status,
+    test_trace_context,
     test_url,
     test_url_location,
     test_url_reference,
@@ -49,6 +50,7 @@ def main() raises:
     _run[test_query.TESTS](failures)
     _run[test_request_target.TESTS](failures)
     _run[test_status.TESTS](failures)
+    _run[test_trace_context.TESTS](failures)
     _run[test_url.TESTS](failures)
     _run[test_url_location.TESTS](failures)
     _run[test_url_reference.TESTS](failures)

@@ -26,6 +26,7 @@ from flare.http import (
     Router,
     ServerConfig,
     StaticFiles,
+    Tracing,
     Validated,
     Validators,
     not_modified,
@@ -136,7 +137,7 @@ def main() raises:
     router.get("/conditional", conditional)
     var guarded = RateLimit(
         Limit(
-            Counted(CrossOriginProtection(FnHandler(echo))),
+            Tracing(Counted(CrossOriginProtection(FnHandler(echo)))),
             body_octets=1000,
             time_ms=1000,
         ),

@@ -90,6 +90,23 @@ class Metered(unittest.TestCase):
             thread.join()
         return expected
 
+    def workers(self, subject):
+        """Gives the processes of the workers."""
+        process = subject.process.pid
+        children = Path(f"/proc/{process}/task/{process}/children")
+        return {int(x) for x in children.read_text().split()}
+
+    def kill_workers(self, subject):
+        """Kills all workers, and awaits the new ones."""
+        killed = self.workers(subject)
+        for number, process in enumerate(killed, 1):
+            os.kill(process, signal.SIGKILL)
+            subject.await_log(b"died of", number)
+        deadline = time.monotonic() + 10
+        while len(self.workers(subject) - killed) < len(killed):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
 
 class Requests(Metered):
     WISHES = (
@@ -274,12 +291,6 @@ class OwnInstruments(Metered):
 
 
 class Supervised(Metered):
-    def workers(self, subject):
-        """Gives the processes of the workers."""
-        process = subject.process.pid
-        children = Path(f"/proc/{process}/task/{process}/children")
-        return {int(x) for x in children.read_text().split()}
-
     def test_counts_outlive_a_worker_that_is_killed(self):
         for backend in BACKENDS:
             with self.subTest(backend=backend):
@@ -298,11 +309,7 @@ class Supervised(Metered):
                 )
                 self.assertEqual(before.value("orders_open"), 40)
                 self.assertEqual(before.value("flare_workers"), 4)
-                killed = self.workers(subject)
-                for number, process in enumerate(killed, 1):
-                    os.kill(process, signal.SIGKILL)
-                    subject.await_log(b"died of", number)
-                self.await_new_workers(subject, killed)
+                self.kill_workers(subject)
                 # What the dead ones held, they hold no more, once all serve.
                 deadline = time.monotonic() + 10
                 after = self.read(subject)
@@ -347,14 +354,6 @@ class Supervised(Metered):
                         )
                 subject.stop()
 
-    def await_new_workers(self, subject, killed):
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            if len(self.workers(subject) - killed) == len(killed):
-                return
-            time.sleep(0.01)
-        self.fail("a worker is missing")
-
 
 @unittest.skipUnless(
     shutil.which("prometheus"), "no prometheus: apt-get install prometheus"
@@ -362,9 +361,11 @@ class Supervised(Metered):
 class RealPrometheus(Metered):
     def test_prometheus_reads_what_the_clients_have_done(self):
         subject = self.start("epoll", "--workers", "4", "--supervised")
-        expected = self.ask_from_all_sides(subject, Requests.WISHES)
         with tempfile.TemporaryDirectory() as folder:
             port = self.start_prometheus(folder, subject.port)
+            expected = self.ask_from_all_sides(subject, Requests.WISHES)
+            self.kill_workers(subject)
+            expected += self.ask_from_all_sides(subject, Requests.WISHES)
             query = (
                 "sum by (http_request_method, http_route,"
                 f" http_response_status_code) ({DURATION}_count)"
@@ -376,6 +377,48 @@ class RealPrometheus(Metered):
                 found = self.query(port, query)
                 found.pop(PAGE, None)
             self.assertEqual(found, expected)
+
+    def test_quantiles_are_those_of_the_clients(self):
+        subject = self.start("io_uring", "--workers", "4", "--every-edge")
+        waits = [25 + 397 * i * i // 200 % 400 for i in range(200)]
+        lasted = []
+
+        def ask(own):
+            with subject.connect() as client:
+                for wait_ms in own:
+                    began = time.monotonic()
+                    client.send(asked(f"/wait/{wait_ms}"))
+                    client.answer()
+                    lasted.append(time.monotonic() - began)
+
+        with tempfile.TemporaryDirectory() as folder:
+            port = self.start_prometheus(folder, subject.port)
+            threads = [
+                threading.Thread(target=ask, args=(waits[i::CLIENTS],))
+                for i in range(CLIENTS)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            lasted.sort()
+            self.assertEqual(len(lasted), len(waits))
+            key = ("GET", "/wait/:ms", 200)
+            count = f"sum by (http_request_method, http_route, " \
+                f"http_response_status_code) ({DURATION}_count)"
+            deadline = time.monotonic() + 30
+            while self.query(port, count).get(key) != len(waits):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.2)
+            for share in (0.5, 0.9, 0.99):
+                found = self.query(
+                    port,
+                    f"histogram_quantile({share}, sum by (le,"
+                    " http_request_method, http_route,"
+                    f" http_response_status_code) ({DURATION}_bucket))",
+                )[key]
+                wanted = lasted[int(share * len(lasted))]
+                self.assertLess(abs(found / wanted - 1), 0.07, (share, wanted))
 
     def start_prometheus(self, folder, port):
         """Starts it with one target, and gives its port."""
@@ -419,7 +462,7 @@ class RealPrometheus(Metered):
                 each["metric"]["http_request_method"],
                 each["metric"].get("http_route", ""),
                 int(each["metric"]["http_response_status_code"]),
-            ): int(each["value"][1])
+            ): float(each["value"][1])
             for each in result
         }
 

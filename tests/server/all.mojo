@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.server import (
     test_access_lines,
     test_access_log,
+    test_after_response,
     test_budget,
     test_connection_state,
     test_content_room,
@@ -44,6 +45,7 @@ def main() raises:
     var failures = List[String]()
     _run[test_access_lines.TESTS](failures)
     _run[test_access_log.TESTS](failures)
+    _run[test_after_response.TESTS](failures)
     _run[test_budget.TESTS](failures)
     _run[test_connection_state.TESTS](failures)
     _run[test_content_room.TESTS](failures)

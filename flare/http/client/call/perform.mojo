@@ -12,6 +12,8 @@ from ...content import Content
 from ...encoding.limits import DecodingLimits
 from ...received import Received
 from ...response import Response
+from ...spans.current_trace import set_trace_fields
+from ...spans.span import RequestSpan
 from ..config.retry import (
     random_number,
     retry_delay,
@@ -330,11 +332,17 @@ def fields_of(
     )
     var cookies = cookies_for(state, call, common)
     var proof = proof_for(call)
+    var continues_trace = (
+        state[].config.propagates_trace
+        and "traceparent" not in call[].headers
+        and RequestSpan.current()
+    )
     if (
         len(call[].headers) == 0
         and not names_type
         and proof.byte_length() == 0
         and cookies.byte_length() == 0
+        and not continues_trace
     ):
         return common
     try:
@@ -358,6 +366,8 @@ def fields_of(
             fields.set("Cookie", cookies)
         if proof.byte_length() > 0:
             fields.set("Authorization", proof)
+        if continues_trace:
+            set_trace_fields(fields)
         call[].fields = fields^
     except e:
         raise Error(

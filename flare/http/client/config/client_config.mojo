@@ -228,6 +228,11 @@ struct ClientConfig(Copyable, Movable):
     """Whether HTTP/2 is spoken without TLS too, to every server (RFC 9113 section
     3.3). A server that does not expect it breaks the connection.
     """
+    var propagates_trace: Bool
+    """Whether a request that is sent for a traced one continues its trace: by
+    the fields `traceparent` and `tracestate`, unless it has its own. They tell
+    the server of the request which of them belong together.
+    """
 
     def __init__(
         out self,
@@ -253,6 +258,7 @@ struct ClientConfig(Copyable, Movable):
         call_log: Optional[CallLog] = None,
         http2: Optional[ClientHttp2Config] = ClientHttp2Config(),
         http2_prior_knowledge: Bool = False,
+        propagates_trace: Bool = False,
     ):
         """Creates a configuration. Each field can be changed afterwards.
 
@@ -275,6 +281,7 @@ struct ClientConfig(Copyable, Movable):
             call_log: The recipient of a record for each call.
             http2: The limits of HTTP/2; `None` for HTTP/1.1 only.
             http2_prior_knowledge: Whether HTTP/2 is spoken without TLS too.
+            propagates_trace: Whether requests continue the current trace.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -293,6 +300,7 @@ struct ClientConfig(Copyable, Movable):
         self.call_log = call_log
         self.http2 = http2
         self.http2_prior_knowledge = http2_prior_knowledge
+        self.propagates_trace = propagates_trace
 
     def first_problem(self) -> Optional[StaticString]:
         """Returns the first field that is out of its bounds.

@@ -8,7 +8,15 @@ from std.sys import size_of
 
 from flare.core import OctetPointer, copy_octets, equals_ignoring_case
 from flare.http.exchange import Exchange
+from flare.http.request_values import find_value
+from flare.http.spans.span import OpenSpan
 from flare.message import FieldLine, Method
+from flare.message.trace_context import (
+    TRACE_ID_OCTETS,
+    TRACE_ID_START,
+    has_valid_ids,
+    write_trace_id,
+)
 from flare.runtime.octet_ring import OctetRing
 
 from .access_facts import (
@@ -16,7 +24,6 @@ from .access_facts import (
     AccessFacts,
     AccessFields,
     AccessTexts,
-    TRACE_ID_OCTETS,
 )
 
 comptime FACTS_OCTETS = size_of[AccessFacts]()
@@ -39,8 +46,6 @@ comptime _USER_AGENT: StaticString = "user-agent"
 comptime _REFERER: StaticString = "referer"
 comptime _REQUEST_ID: StaticString = "x-request-id"
 comptime _TRACE_PARENT: StaticString = "traceparent"
-# `00-`, 32 digits of the trace, `-`, 16 of its parent, `-`, 2 of flags.
-comptime _TRACE_PARENT_OCTETS = 55
 
 
 @fieldwise_init
@@ -96,6 +101,23 @@ def put_record(
         facts.request_octets = x.content.received
         facts.method = x.head.method.id
         _view_head(exchange, fields, views)
+    var own_trace_id = Array[UInt8, TRACE_ID_OCTETS](uninitialized=True)
+    if fields.has(AccessFields.TRACE_ID) and x.app.values:
+        # The server's own trace, which an untrusted client does not choose.
+        var span = find_value[OpenSpan](x.app.values)
+        if span:
+            write_trace_id(
+                own_trace_id.unsafe_ptr().unsafe_origin_cast[
+                    MutUntrackedOrigin
+                ](),
+                span.unsafe_value()[].span.state[].facts.context,
+            )
+            views.trace_id = _Octets(
+                unsafe_ptr=own_trace_id.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[ImmUntrackedOrigin](),
+                length=TRACE_ID_OCTETS,
+            )
     facts.target_octets = Int32(len(views.target))
     ref texts = facts.texts
     texts.target = UInt16(min(len(views.target), target_octets_max))
@@ -199,31 +221,8 @@ def trace_id_of(value: _Octets) -> _Octets:
 
     Returns:
         A view of 32 lower-case hexadecimal digits; empty if the value is not
-        valid in version 00.
+        valid.
     """
-    if len(value) != _TRACE_PARENT_OCTETS:
+    if not has_valid_ids(value):
         return _Octets()
-    var octets = value.unsafe_ptr()
-    var trace = octets.unsafe_load[width=TRACE_ID_OCTETS](3)
-    var parent = octets.unsafe_load[width=16](36)
-    comptime DASH = UInt8(ord("-"))
-    if (
-        octets[unsafe_offset=0] != 48
-        or octets[unsafe_offset=1] != 48
-        or octets[unsafe_offset=2] != DASH
-        or octets[unsafe_offset=35] != DASH
-        or octets[unsafe_offset=52] != DASH
-        or not _are_digits(trace)
-        or not _are_digits(parent)
-        or not _are_digits(octets.unsafe_load[width=2](53))
-        # A trace, or a parent, of zeros only is none.
-        or trace.eq(48).reduce_and()
-        or parent.eq(48).reduce_and()
-    ):
-        return _Octets()
-    return value.unsafe_subspan(offset=3, length=TRACE_ID_OCTETS)
-
-
-@always_inline
-def _are_digits[lanes: SIMDLength](x: SIMD[DType.uint8, lanes]) -> Bool:
-    return ((x.ge(48) & x.le(57)) | (x.ge(97) & x.le(102))).reduce_and()
+    return value.unsafe_subspan(offset=TRACE_ID_START, length=TRACE_ID_OCTETS)

@@ -8,8 +8,6 @@ comptime CLIENT_LEFT_STATUS = 499
 """The status in the access log if the client left before an answer began. No
 RFC defines it; nginx logs the same number.
 """
-comptime TRACE_ID_OCTETS = 32
-"""The length of a trace id (W3C Trace Context, section 3.2.2.3)."""
 
 
 @fieldwise_init

@@ -2,8 +2,10 @@
 
 from flare.core import Erased, PointerTo, Slab, SlotHandle
 from flare.http.exchange import Exchange, ExchangeState
+from flare.http.later_jobs import LaterJobs
 from flare.message import HTTP_DATE_OCTETS
 from flare.runtime.buffer_pool import BufferPool
+from flare.runtime.line_ring import LineFunction
 from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
@@ -96,13 +98,20 @@ struct ExchangePool(Movable):
     """Blocks to which the stacks of lost fibers refer."""
     var lent: Int
     """The number of blocks in use; a leaked block shows here."""
+    var later: LaterJobs
+    """The jobs that responses have left."""
 
-    def __init__(out self):
-        """Creates an empty pool."""
+    def __init__(out self, write: LineFunction):
+        """Creates an empty pool.
+
+        Args:
+            write: Logs a line.
+        """
         self.slab = Slab[ExchangeState].create(Int.MAX)
         self.spare = List[Exchange]()
         self.lost = List[Exchange]()
         self.lent = 0
+        self.later = LaterJobs(write)
 
 
 struct RequestRecords(Movable):

@@ -140,7 +140,7 @@ struct WorkerState(Movable):
         self.run = run
         self.handler = handler
         self.functions = functions
-        self.exchanges = ExchangePool()
+        self.exchanges = ExchangePool(config.log.write)
         self.outputs = OutputPools()
         self.budget = OctetBudget(config.max_buffered_octets)
         self.turn_end = TurnEnd()
@@ -344,6 +344,7 @@ struct WorkerState(Movable):
         host.slot = slot
         host.worker = self.index
         host.stopping_place = Int(Pointer(to=self.stopping))
+        host.jobs_place = Int(Pointer(to=self.exchanges.later))
         host.handler = self.handler
         host.functions = Pointer(to=self.functions.carrier).unsafe_origin_cast[
             MutUntrackedOrigin

@@ -149,12 +149,14 @@ def worker_has_ended(w: PointerTo[WorkerState]) -> Bool:
         w: The worker.
 
     Returns:
-        True if no connection is open and none waits to be accepted.
+        True if no connection is open, none waits to be accepted, and no job
+        is left.
     """
     if (
         not w[].stopping
         or w[].connections.lent() > 0
         or len(w[].accepting.waiting) > 0
+        or w[].exchanges.later.keep_worker()
     ):
         return False
     for listener in w[].listeners:

@@ -211,6 +211,7 @@ struct Worker(TrivialRegisterPassable):
         """Ends every connection at once; after `stop`."""
         var w = self.state
         give_up_accepting(w)
+        w[].exchanges.later.are_given_up = True
         for slot in w[].connections.handles():
             var c = w[].connections.find(slot)
             if c:

@@ -1,0 +1,1 @@
+"""The spans of requests: where they lie, and how they are found."""

@@ -1,0 +1,323 @@
+"""Assigns a span of a trace to each request."""
+
+from flare.core import (
+    PointerTo,
+    equals_ignoring_case,
+    heap_create,
+    heap_destroy,
+)
+from flare.http.exchange import Exchange
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.request_values import find_value, set_value
+from flare.http.response import Response
+from flare.message import FieldLine, TraceContext
+from flare.sys.random import fill_random
+
+from .otlp_exporter import OtlpExporter
+from flare.http.spans.span import OpenSpan, RequestSpan, now_ns
+from flare.http.spans.span_facts import SpanFacts, SpanTexts
+from flare.http.spans.span_feed import SpanFeed
+
+comptime TRACE_STATE_OCTETS_MAX = 512
+"""The most octets of `tracestate` that are passed on (W3C Trace Context,
+section 3.3.1.5).
+"""
+comptime _TRACE_PARENT: StaticString = "traceparent"
+comptime _TRACE_STATE: StaticString = "tracestate"
+# 2 to the power of 64, divided by the golden ratio.
+comptime _STEP: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+
+struct _WorkerState(Movable):
+    # The state of the generator of ids.
+    var seed: UInt64
+    # Makes the first halves of trace ids differ between workers for good.
+    var salt: UInt64
+    var feed: Optional[SpanFeed]
+    # Whether the worker has asked the exporter for its feed.
+    var has_asked: Bool
+
+    def __init__(out self):
+        var octets = Array[UInt64, 2](fill=0)
+        _ = fill_random(
+            Span[UInt8, MutUntrackedOrigin](
+                unsafe_ptr=octets.unsafe_ptr()
+                .unsafe_origin_cast[MutUntrackedOrigin]()
+                .unsafe_bitcast[UInt8](),
+                length=16,
+            )
+        )
+        self.seed = octets[0]
+        self.salt = octets[1]
+        self.feed = None
+        self.has_asked = False
+
+
+struct Tracing[H: Handler](Handler):
+    """Assigns a span of a trace to each request, so that its way through
+    several programs can be followed (W3C Trace Context).
+
+    A request with a valid `traceparent` continues its trace; another one begins
+    a new trace. Handlers find the span by `current_trace()`. An `HttpClient`
+    with `propagates_trace=True` sends it on, and the access log shows it. With
+    an exporter, each sampled span is reported after the response was sent.
+
+    Of two that contain each other, the outer one counts.
+
+    Parameters:
+        H: The type of the inner handler.
+    """
+
+    var inner: Self.H
+    """The inner handler."""
+    var trusts_incoming: Bool
+    """Whether requests may continue a trace. Clear it where strangers should
+    not choose ids, nor which requests are sampled.
+    """
+    var _exporter: Optional[OtlpExporter]
+    # A new trace is sampled if its last octets are not above this number.
+    var _sampled_max: UInt64
+    var _worker: PointerTo[_WorkerState]
+
+    def __init__(
+        out self,
+        var inner: Self.H,
+        *,
+        exporter: Optional[OtlpExporter] = None,
+        sampled_share: Float64 = 1.0,
+        trusts_incoming: Bool = True,
+    ) raises:
+        """Creates middleware that traces a handler's requests.
+
+        Args:
+            inner: The inner handler.
+            exporter: Where spans are reported; by default nowhere.
+            sampled_share: Which share of new traces is reported, 0.0 to 1.0.
+                A trace that another program has begun is reported if that one
+                says so.
+            trusts_incoming: Whether requests may continue a trace.
+
+        Raises:
+            Error: `http.bad_share` if the share is out of bounds.
+        """
+        if not (sampled_share >= 0.0 and sampled_share <= 1.0):
+            raise Error("http.bad_share 0.0 to 1.0 are possible")
+        self.inner = inner^
+        self.trusts_incoming = trusts_incoming
+        self._exporter = exporter
+        self._sampled_max = _share_of_all(sampled_share if exporter else 0.0)
+        self._worker = heap_create(_WorkerState())
+
+    def __init__(out self, *, copy: Self):
+        """Copies the middleware for another worker.
+
+        Args:
+            copy: The middleware to copy.
+        """
+        self.inner = copy.inner.copy()
+        self.trusts_incoming = copy.trusts_incoming
+        self._exporter = copy._exporter
+        self._sampled_max = copy._sampled_max
+        self._worker = heap_create(_WorkerState())
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves the middleware.
+
+        Args:
+            move: The middleware to move.
+        """
+        self.inner = move.inner^
+        self.trusts_incoming = move.trusts_incoming
+        self._exporter = move._exporter
+        self._sampled_max = move._sampled_max
+        self._worker = move._worker
+
+    def __deinit__(deinit self):
+        """Releases the exporter. The last worker waits until its spans are
+        reported, for at most five seconds.
+        """
+        if self._worker[].feed:
+            self._exporter.value().close_feed(self._worker[].feed.value())
+        heap_destroy(self._worker)
+
+    def serve(self, req: Request) raises -> Response:
+        """Returns the inner handler's response.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            The error of the inner handler.
+        """
+        var x = req.unsafe_exchange()
+        if x[].app.values and find_value[OpenSpan](x[].app.values):
+            return self.inner.serve(req)
+        var span = self._begin(x, req.is_secure())
+        set_value(x[].app.values, OpenSpan(span))
+        # The response may be sent, and the block be used again, only after
+        # this function.
+        try:
+            var response = self.inner.serve(req)
+            span.state[].facts.status = UInt16(response.status)
+            return response^
+        except e:
+            if x[].peer_gone:
+                span.state[].facts.client_left = True
+            else:
+                span.state[].facts.status = UInt16(x[].status_of(e))
+            raise e^
+
+    def _begin(self, x: Exchange, is_secure: Bool) -> RequestSpan:
+        var incoming = _Incoming()
+        if self.trusts_incoming:
+            incoming.find(x)
+        var context: TraceContext
+        var parent_id: UInt64 = 0
+        if incoming.context:
+            context = incoming.context.unsafe_value()
+            parent_id = context.span_id
+        else:
+            context = self._new_trace()
+        context.span_id = self._random()
+        var span = RequestSpan.begin(
+            SpanFacts(
+                context,
+                parent_id,
+                x[].started_ns if x[].started_ns != 0 else now_ns(),
+                0,
+                x[].head.method,
+                UInt8(x[].head.version.major),
+                UInt8(x[].head.version.minor),
+                0,
+                is_secure,
+                False,
+                SpanTexts(0, 0, 0),
+            ),
+            x,
+        )
+        if incoming.context and incoming.state_lines > 0:
+            incoming.read_state(x, span)
+        if context.is_sampled and self._exporter:
+            span.state[].feed = self._feed()
+            span.set_path(x[].head.path(x[].window()))
+        span.make_current()
+        return span
+
+    @always_inline
+    def _new_trace(self) -> TraceContext:
+        var high = self._random() ^ self._worker[].salt
+        var low = self._random()
+        return TraceContext(
+            high,
+            low,
+            0,
+            self._sampled_max > 0 and low <= self._sampled_max,
+        )
+
+    @always_inline
+    def _random(self) -> UInt64:
+        # SplitMix64; never 0, which is no id.
+        self._worker[].seed += _STEP
+        var z = self._worker[].seed
+        z = (z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB
+        z ^= z >> 31
+        return z if z != 0 else _STEP
+
+    @always_inline
+    def _feed(self) -> Optional[SpanFeed]:
+        if not self._worker[].has_asked:
+            self._ask()
+        return self._worker[].feed
+
+    @no_inline
+    def _ask(self):
+        self._worker[].has_asked = True
+        self._worker[].feed = self._exporter.value().open_feed()
+
+
+struct _Incoming(Movable):
+    """The fields of a request that continue a trace."""
+
+    var context: Optional[TraceContext]
+    # How many fields of each name there are.
+    var parent_lines: Int
+    var state_lines: Int
+
+    @always_inline
+    def __init__(out self):
+        self.context = None
+        self.parent_lines = 0
+        self.state_lines = 0
+
+    @always_inline
+    def find(mut self, x: Exchange):
+        var window = x[].window()
+        for line in x[].head.lines:
+            if line.name_octets == 11:
+                if _has_name(window, line, _TRACE_PARENT):
+                    self.parent_lines += 1
+                    self.context = TraceContext.parse(_value_of(window, line))
+            elif line.name_octets == 10:
+                if _has_name(window, line, _TRACE_STATE):
+                    self.state_lines += 1
+        # It is not known which of two is right.
+        if self.parent_lines > 1:
+            self.context = None
+
+    @no_inline
+    def read_state(self, x: Exchange, span: RequestSpan):
+        # Several lines are one list (section 3.3.1). One that is too long is
+        # dropped whole: its last member would be cut in two.
+        var window = x[].window()
+        var whole = String()
+        for line in x[].head.lines:
+            if line.name_octets == 10 and _has_name(window, line, _TRACE_STATE):
+                var value = _value_of(window, line)
+                if whole.byte_length() + len(value) >= TRACE_STATE_OCTETS_MAX:
+                    return
+                if not _is_printable(value):
+                    return
+                if whole.byte_length() > 0:
+                    whole += ","
+                whole += StringSlice(unsafe_from_utf8=value)
+        span.state[].trace_state = whole^
+
+
+@always_inline
+def _has_name(
+    window: Span[UInt8, _], line: FieldLine, name: StaticString
+) -> Bool:
+    return equals_ignoring_case(
+        window.unsafe_subspan(
+            offset=Int(line.name_start), length=Int(line.name_octets)
+        ),
+        name.as_bytes(),
+    )
+
+
+@always_inline
+def _value_of[
+    origin: ImmOrigin
+](window: Span[UInt8, origin], line: FieldLine) -> Span[UInt8, origin]:
+    return window.unsafe_subspan(
+        offset=Int(line.value_start), length=Int(line.value_octets)
+    )
+
+
+def _is_printable(octets: Span[UInt8, _]) -> Bool:
+    for octet in octets:
+        if octet < 32 or octet > 126:
+            return False
+    return True
+
+
+def _share_of_all(share: Float64) -> UInt64:
+    if share >= 1.0:
+        return UInt64.MAX
+    # 2 to the power of 53: all of it is exact.
+    return UInt64(share * 9007199254740992.0) << 11
