@@ -3,7 +3,7 @@
 # Prints: /price/:item in trace 0af7651916cd43dd8448eb211c80319c
 """Follows a request through two services by its trace."""
 
-from flare.http import HttpClient, Tracing, current_trace
+from flare.http import HttpClient, Tracing, current_trace, trace_fields
 from flare.message import HeaderMap
 from flare.prelude import *
 from flare.runtime import blocking, spawn
@@ -34,7 +34,7 @@ def main() raises:
     router.get("/order/:item", order)
     # It could as well run elsewhere.
     router.get("/price/:item", price)
-    var config = ClientConfig(propagates_trace=True)
+    var config = ClientConfig(field_source=trace_fields)
     var prices = HttpClient(url, config=config^)
     # `exporter=OtlpExporter(service_name="orders")` reports the spans.
     var app = App(state=prices^, handler=Tracing(router^))

@@ -180,7 +180,7 @@ from .server import (
 )
 from .sealed_content import SealedContent
 from .shared import Shared
-from .spans.current_trace import current_trace
+from .spans.current_trace import current_trace, trace_fields
 from .state import NoState, State
 from .status import StatusPage
 from .stream_address import StreamAddr

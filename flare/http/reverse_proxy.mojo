@@ -43,7 +43,7 @@ from .proxy_tunnel import TUNNEL_IDLE_TIMEOUT_MS, Tunnel, carry_tunnel
 from .request import Request
 from .response import Response
 from .response_stream import ResponseStream
-from .spans.current_trace import set_trace_fields
+from .spans.current_trace import trace_fields
 from .upgraded_stream import UpgradedStream
 from .version import HttpVersion
 
@@ -238,7 +238,7 @@ struct ReverseProxy(Handler):
                 fields.append(line.name, line.value)
         fields.append("Via", _via(req.version, self._name))
         # With `Tracing` around the proxy, its own span is the parent.
-        set_trace_fields(fields)
+        trace_fields(fields)
         if req.version == HttpVersion.HTTP_2 and _accepts_trailers(req):
             # gRPC asks for it. In HTTP/1.1, it is a field of one connection.
             fields.append("TE", "trailers")

@@ -12,7 +12,7 @@ from flare.http import (
     current_trace,
     ok,
 )
-from flare.http.spans.current_trace import set_trace_fields
+from flare.http.spans.current_trace import trace_fields
 from flare.message import HeaderMap, TraceContext
 from flare.runtime import spawn
 from flare.testing import TestClient
@@ -115,7 +115,7 @@ def test_a_trace_is_known_wherever_the_handler_works() raises:
 def test_without_tracing_there_is_no_trace() raises:
     assert_false(Bool(current_trace()))
     var headers = HeaderMap()
-    set_trace_fields(headers)
+    trace_fields(headers)
     assert_equal(len(headers), 0)
     var client = TestClient(_Shows())
     assert_equal(String(client.get("/", _fields(PARENT)).text()), "none")
@@ -168,7 +168,7 @@ struct _Shows(Handler):
 struct _Forwards(Handler):
     def serve(self, req: Request) raises -> Response:
         var headers = HeaderMap()
-        set_trace_fields(headers)
+        trace_fields(headers)
         var state = headers.get("tracestate")
         return ok(
             String(

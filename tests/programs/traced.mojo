@@ -21,6 +21,7 @@ from flare.http import (
     Tracing,
     current_trace,
     ok,
+    trace_fields,
 )
 from flare.message import HeaderMap
 from flare.net import SocketAddr
@@ -69,7 +70,7 @@ def call(req: Request) raises -> Response:
     var program = State[Program].of(req)
     var client = HttpClient(
         String("http://127.0.0.1:", program[].port),
-        config=ClientConfig(propagates_trace=True),
+        config=ClientConfig(field_source=trace_fields),
     )
     return ok(client.get("/show").text())
 

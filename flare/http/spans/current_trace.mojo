@@ -21,12 +21,12 @@ def current_trace() -> Optional[TraceContext]:
     return span.value().state[].facts.context
 
 
-def set_trace_fields(mut headers: HeaderMap) raises:
+def trace_fields(mut headers: HeaderMap) raises:
     """Sets the fields by which another server continues the current trace (W3C
     Trace Context, section 3). Without one, the fields stay as they are.
 
-    `HttpClient` does so by itself if its configuration says
-    `propagates_trace=True`.
+    `HttpClient` calls it for each request if its configuration has
+    `field_source=trace_fields`.
 
     Args:
         headers: The fields of a request to send.

@@ -60,7 +60,7 @@ struct Tracing[H: Handler](Handler):
 
     A request with a valid `traceparent` continues its trace; another one begins
     a new trace. Handlers find the span by `current_trace()`. An `HttpClient`
-    with `propagates_trace=True` sends it on, and the access log shows it. With
+    with `field_source=trace_fields` sends it on, and the access log shows it. With
     an exporter, each sampled span is reported after the response was sent.
 
     Of two that contain each other, the outer one counts.

@@ -12,8 +12,6 @@ from ...content import Content
 from ...encoding.limits import DecodingLimits
 from ...received import Received
 from ...response import Response
-from ...spans.current_trace import set_trace_fields
-from ...spans.span import RequestSpan
 from ..config.retry import (
     random_number,
     retry_delay,
@@ -332,21 +330,18 @@ def fields_of(
     )
     var cookies = cookies_for(state, call, common)
     var proof = proof_for(call)
-    var continues_trace = (
-        state[].config.propagates_trace
-        and "traceparent" not in call[].headers
-        and RequestSpan.current()
-    )
     if (
         len(call[].headers) == 0
         and not names_type
         and proof.byte_length() == 0
         and cookies.byte_length() == 0
-        and not continues_trace
+        and not state[].config.field_source
     ):
         return common
     try:
         var fields = common[].copy()
+        if state[].config.field_source:
+            state[].config.field_source.unsafe_value()(fields)
         for line in call[].headers:
             _ = fields.remove(line.name)
         fields.append_all(call[].headers.view())
@@ -366,8 +361,6 @@ def fields_of(
             fields.set("Cookie", cookies)
         if proof.byte_length() > 0:
             fields.set("Authorization", proof)
-        if continues_trace:
-            set_trace_fields(fields)
         call[].fields = fields^
     except e:
         raise Error(

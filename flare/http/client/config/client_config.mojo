@@ -228,10 +228,9 @@ struct ClientConfig(Copyable, Movable):
     """Whether HTTP/2 is spoken without TLS too, to every server (RFC 9113 section
     3.3). A server that does not expect it breaks the connection.
     """
-    var propagates_trace: Bool
-    """Whether a request that is sent for a traced one continues its trace: by
-    the fields `traceparent` and `tracestate`, unless it has its own. They tell
-    the server of the request which of them belong together.
+    var field_source: Optional[def(mut HeaderMap) raises thin -> None]
+    """Sets further fields of each request when it is sent, unless the request
+    has its own. `trace_fields` continues the current trace.
     """
 
     def __init__(
@@ -258,7 +257,7 @@ struct ClientConfig(Copyable, Movable):
         call_log: Optional[CallLog] = None,
         http2: Optional[ClientHttp2Config] = ClientHttp2Config(),
         http2_prior_knowledge: Bool = False,
-        propagates_trace: Bool = False,
+        field_source: Optional[def(mut HeaderMap) raises thin -> None] = None,
     ):
         """Creates a configuration. Each field can be changed afterwards.
 
@@ -281,7 +280,7 @@ struct ClientConfig(Copyable, Movable):
             call_log: The recipient of a record for each call.
             http2: The limits of HTTP/2; `None` for HTTP/1.1 only.
             http2_prior_knowledge: Whether HTTP/2 is spoken without TLS too.
-            propagates_trace: Whether requests continue the current trace.
+            field_source: Sets further fields of each request.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -300,7 +299,7 @@ struct ClientConfig(Copyable, Movable):
         self.call_log = call_log
         self.http2 = http2
         self.http2_prior_knowledge = http2_prior_knowledge
-        self.propagates_trace = propagates_trace
+        self.field_source = field_source
 
     def first_problem(self) -> Optional[StaticString]:
         """Returns the first field that is out of its bounds.
