@@ -183,7 +183,13 @@ def tracing() raises:
     measure_handler("tracing/a trace of the client", traces, named)
     # What a span that is reported costs besides.
     var feed = SpanFeed(
-        heap_create(SpanFeedState(heap_create(UInt32(0)), Lock.create()))
+        heap_create(
+            SpanFeedState(
+                heap_create(UInt32(0)),
+                Lock.create(),
+                plain.unsafe_bitcast[NoneType](),
+            )
+        )
     )
     var ring = feed.entries()
     var facts = SpanFacts(

@@ -171,7 +171,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     fibers=FiberQueue.create(config),
                     mailbox=Mailbox.create(),
                     recycler=Recycler.create(),
-                    outlets=ThreadOutlets(None, None),
+                    outlets=ThreadOutlets(),
                     helpers=None,
                     name_helpers=None,
                     end_helpers=_no_helpers,

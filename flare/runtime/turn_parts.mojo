@@ -29,6 +29,15 @@ struct TurnTimes(TrivialRegisterPassable):
 
 
 @fieldwise_init
+struct OutletEnd(TrivialRegisterPassable):
+    """A function that is called when a thread has no more to report."""
+
+    var call: def(Erased) thin -> None
+    """The function."""
+    var argument: Erased
+    """Its argument."""
+
+
 struct ThreadOutlets(Movable):
     """The destinations of log lines and counts of a thread."""
 
@@ -36,3 +45,17 @@ struct ThreadOutlets(Movable):
     """Buffers log lines, if another thread writes them."""
     var metrics_place: Optional[Erased]
     """The place in the metrics that belongs to the thread, if any."""
+    var ends: List[OutletEnd]
+    """The functions to call at the end of a worker."""
+
+    def __init__(out self):
+        """Creates no destinations."""
+        self.lines = None
+        self.metrics_place = None
+        self.ends = []
+
+    def end(mut self):
+        """Calls the functions, each once."""
+        while len(self.ends) > 0:
+            var end = self.ends.pop()
+            end.call(end.argument)

@@ -45,7 +45,8 @@ struct SpanFacts(TrivialRegisterPassable):
     """The status of the response; 0 without one."""
     var is_secure: Bool
     """Whether the request came over TLS."""
-    var client_left: Bool
-    """Whether the client left before its answer was sent."""
+    var was_cancelled: Bool
+    """Whether the handler was cancelled: its client left, or the server ended.
+    """
     var texts: SpanTexts
     """The lengths of the texts."""

@@ -7,7 +7,7 @@ never waits; if the ring is full, the span is dropped and counted.
 from std.atomic import Atomic, Ordering
 from std.sys import size_of
 
-from flare.core import OctetPointer, PointerTo, copy_octets
+from flare.core import Erased, OctetPointer, PointerTo, copy_octets
 from flare.runtime.octet_ring import OctetRing, OctetRingState
 from flare.sys.thread import Lock
 
@@ -35,19 +35,25 @@ struct SpanFeedState(Movable):
     """1 while the thread sleeps; atomic."""
     var lock: Lock
     """The thread sleeps on it."""
+    var exporter: Erased
+    """The state of the exporter."""
 
-    def __init__(out self, is_asleep: PointerTo[UInt32], lock: Lock):
+    def __init__(
+        out self, is_asleep: PointerTo[UInt32], lock: Lock, exporter: Erased
+    ):
         """Creates an empty ring with all its memory.
 
         Args:
             is_asleep: 1 while the thread sleeps.
             lock: The thread sleeps on it.
+            exporter: The state of the exporter.
         """
         self.entries = OctetRingState(RING_OCTETS)
         self.dropped = 0
-        self.is_open = True
+        self.is_open = False
         self.is_asleep = is_asleep
         self.lock = lock
+        self.exporter = exporter
 
 
 @fieldwise_init

@@ -17,13 +17,15 @@ from flare.sys.clock import monotonic_ns, unix_us
 from flare.sys.file import STANDARD_ERROR, write_line_to
 from flare.sys.process import block_signals
 from flare.sys.signal import SIGPIPE
-from flare.sys.thread import start_thread
+from flare.sys.thread import join_thread_within, start_thread
 
 from .export_state import ExportState
 from .otlp_text import append_span, begin_spans, end_spans
 from flare.http.spans.span_facts import SpanFacts
 from flare.http.spans.span_feed import FACTS_OCTETS, SpanFeed, SpanFeedState
 
+comptime LAST_SPANS_MS = 5_000
+"""How long a server that ends waits until its spans are reported."""
 comptime _FEEDS_MAX = 1024
 comptime _BATCH_SPANS_MAX = 512
 comptime _BATCH_OCTETS_MAX = 512 * 1024
@@ -60,6 +62,27 @@ def open_feed(s: PointerTo[ExportState]) -> Optional[SpanFeed]:
     return feed
 
 
+def close_feed(feed: SpanFeed):
+    """Ends a feed, unless it has ended. The last one waits until all spans are
+    reported, for at most five seconds.
+
+    Args:
+        feed: The feed; it gets no more spans.
+    """
+    var s = feed.state[].exporter.unsafe_bitcast[ExportState]()
+    s[].lock.acquire()
+    var was_open = feed.state[].is_open
+    feed.state[].is_open = False
+    if was_open:
+        s[].open_count -= 1
+    var is_last = was_open and s[].open_count == 0
+    var thread = s[].thread
+    s[].lock.wake_all()
+    s[].lock.release()
+    if is_last:
+        _ = join_thread_within(thread, LAST_SPANS_MS)
+
+
 def _free_feed(s: PointerTo[ExportState]) -> Optional[SpanFeed]:
     for feed in s[].feeds:
         if not feed.state[].is_open:
@@ -69,7 +92,11 @@ def _free_feed(s: PointerTo[ExportState]) -> Optional[SpanFeed]:
     var asleep = Pointer(to=s[].is_asleep).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
-    var feed = SpanFeed(heap_create(SpanFeedState(asleep, s[].lock)))
+    var feed = SpanFeed(
+        heap_create(
+            SpanFeedState(asleep, s[].lock, s.unsafe_bitcast[NoneType]())
+        )
+    )
     s[].feeds.append(feed)
     return feed
 

@@ -4,14 +4,11 @@ from std.atomic import Atomic, Ordering
 
 from flare.core import PointerTo, heap_create
 from flare.message import HeaderMap, Url
-from flare.sys.thread import join_thread_within
 
 from .export_state import ExportState
 from .exporting import open_feed
 from flare.http.spans.span_feed import SpanFeed
 
-comptime LAST_SPANS_MS = 5_000
-"""How long a server that ends waits until its spans are reported."""
 comptime _DELAY_MS_MAX = 60_000
 
 
@@ -104,24 +101,6 @@ struct OtlpExporter(TrivialRegisterPassable):
             one.
         """
         return open_feed(self._state)
-
-    def close_feed(self, feed: SpanFeed):
-        """Ends a feed, after its worker. The last one waits until all spans are
-        reported, for at most five seconds.
-
-        Args:
-            feed: The feed; it gets no more spans.
-        """
-        ref s = self._state[]
-        s.lock.acquire()
-        feed.state[].is_open = False
-        s.open_count -= 1
-        var is_last = s.open_count == 0
-        var thread = s.thread
-        s.lock.wake_all()
-        s.lock.release()
-        if is_last:
-            _ = join_thread_within(thread, LAST_SPANS_MS)
 
 
 def _load(ref number: Int64) -> Int:

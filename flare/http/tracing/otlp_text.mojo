@@ -120,9 +120,9 @@ def _append_attributes(
         text.append(',{"key":"http.response.status_code","value":{"intValue":"')
         text.append_decimal(Int(facts.status))
         text.append('"}}')
-    if facts.client_left:
+    if facts.was_cancelled:
         text.append(",")
-        _append_text(text, "error.type", "client_left".as_bytes())
+        _append_text(text, "error.type", "cancelled".as_bytes())
     elif facts.status >= 500:
         text.append(',{"key":"error.type","value":{"stringValue":"')
         text.append_decimal(Int(facts.status))

@@ -1,6 +1,7 @@
 """Assigns a span of a trace to each request."""
 
 from flare.core import (
+    Erased,
     PointerTo,
     equals_ignoring_case,
     heap_create,
@@ -11,13 +12,17 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.request_values import find_value, set_value
 from flare.http.response import Response
-from flare.message import FieldLine, TraceContext
-from flare.sys.random import fill_random
-
-from .otlp_exporter import OtlpExporter
 from flare.http.spans.span import OpenSpan, RequestSpan, now_ns
 from flare.http.spans.span_facts import SpanFacts, SpanTexts
-from flare.http.spans.span_feed import SpanFeed
+from flare.http.spans.span_feed import SpanFeed, SpanFeedState
+from flare.message import FieldLine, TraceContext
+from flare.runtime.current import current_reactor
+from flare.runtime.turn_parts import OutletEnd
+from flare.sys.random import fill_random
+
+from .exporting import close_feed
+from .otlp_exporter import OtlpExporter
+
 
 comptime TRACE_STATE_OCTETS_MAX = 512
 """The most octets of `tracestate` that are passed on (W3C Trace Context,
@@ -138,7 +143,7 @@ struct Tracing[H: Handler](Handler):
         reported, for at most five seconds.
         """
         if self._worker[].feed:
-            self._exporter.value().close_feed(self._worker[].feed.value())
+            close_feed(self._worker[].feed.value())
         heap_destroy(self._worker)
 
     def serve(self, req: Request) raises -> Response:
@@ -165,8 +170,8 @@ struct Tracing[H: Handler](Handler):
             span.state[].facts.status = UInt16(response.status)
             return response^
         except e:
-            if x[].peer_gone:
-                span.state[].facts.client_left = True
+            if x[].fiber and x[].fiber.unsafe_value().is_cancelled():
+                span.state[].facts.was_cancelled = True
             else:
                 span.state[].facts.status = UInt16(x[].status_of(e))
             raise e^
@@ -237,7 +242,18 @@ struct Tracing[H: Handler](Handler):
     @no_inline
     def _ask(self):
         self._worker[].has_asked = True
-        self._worker[].feed = self._exporter.value().open_feed()
+        var feed = self._exporter.value().open_feed()
+        self._worker[].feed = feed
+        var reactor = current_reactor()
+        if feed and reactor:
+            # The process of a supervised worker ends without destructors.
+            reactor.value().state[].outlets.ends.append(
+                OutletEnd(_close, feed.value().state.unsafe_bitcast[NoneType]())
+            )
+
+
+def _close(feed: Erased):
+    close_feed(SpanFeed(feed.unsafe_bitcast[SpanFeedState]()))
 
 
 struct _Incoming(Movable):

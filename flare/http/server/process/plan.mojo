@@ -328,11 +328,11 @@ def _run_worker(argument: Erased, index: Int):
     plan[].registry.leave(worker)
     if plan[].parts.watchdog:
         plan[].parts.watchdog.value().leave(index)
-    if plan[].supervised:
-        # The end of the process frees all, and cannot wait for a lock of the
-        # allocator that some thread held when the process was forked.
-        worker.end_fibers()
-    else:
+    worker.end_fibers()
+    worker.state[].reactor.state[].outlets.end()
+    # The end of a process frees all, and cannot wait for a lock of the
+    # allocator that some thread held when the process was forked.
+    if not plan[].supervised:
         worker.destroy()
         WorkerStatistics.forget_present(plan[].registry.counters(index))
 
