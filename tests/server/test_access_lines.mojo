@@ -182,10 +182,12 @@ def test_an_address_of_ipv6_has_its_text() raises:
 def test_only_a_valid_traceparent_has_a_trace_id() raises:
     comptime ID: StaticString = "0af7651916cd43dd8448eb211c80319c"
     comptime PARENT: StaticString = "b7ad6b7169203331"
-    assert_equal(trace_of(String("00-", ID, "-", PARENT, "-01")), ID)
+    # Of a later version, the known part is read.
+    for version in ["00", "01"]:
+        var parent = String(version, "-", ID, "-", PARENT, "-01")
+        assert_equal(trace_of(parent), ID)
     for bad in [
         "",
-        String("01-", ID, "-", PARENT, "-01"),
         String("ff-", ID, "-", PARENT, "-01"),
         String("00-", ID, "-", PARENT, "-0"),
         String("00-", ID, "-", PARENT, "-011"),
