@@ -428,9 +428,13 @@ struct Fiber(Equatable, TrivialRegisterPassable):
     def leave_local(self):
         """Releases the block that the fiber shares with others."""
         if self.state[].kin.local:
-            var local = self.state[].kin.local.unsafe_value()
-            self.state[].kin.local = None
-            local.release()
+            self._leave_local()
+
+    @no_inline
+    def _leave_local(self):
+        var local = self.state[].kin.local.unsafe_value()
+        self.state[].kin.local = None
+        local.release()
 
     def report_lost(self):
         """Informs the creator of a fiber that the fiber never returns."""

@@ -29,13 +29,17 @@ struct TurnTimes(TrivialRegisterPassable):
 
 
 @fieldwise_init
-struct OutletEnd(TrivialRegisterPassable):
-    """A function that is called when a thread has no more to report."""
+struct OutletEnd(ImplicitlyCopyable):
+    """A function that is called when a thread has no more to report. Its owner
+    keeps it in place.
+    """
 
     var call: def(Erased) thin -> None
     """The function."""
     var argument: Erased
     """Its argument."""
+    var next: Optional[Erased]
+    """The next one of the thread."""
 
 
 struct ThreadOutlets(Movable):
@@ -45,17 +49,18 @@ struct ThreadOutlets(Movable):
     """Buffers log lines, if another thread writes them."""
     var metrics_place: Optional[Erased]
     """The place in the metrics that belongs to the thread, if any."""
-    var ends: List[OutletEnd]
-    """The functions to call at the end of a worker."""
+    var first_end: Optional[Erased]
+    """The first of the functions to call at the end of a worker."""
 
     def __init__(out self):
         """Creates no destinations."""
         self.lines = None
         self.metrics_place = None
-        self.ends = []
+        self.first_end = None
 
     def end(mut self):
         """Calls the functions, each once."""
-        while len(self.ends) > 0:
-            var end = self.ends.pop()
-            end.call(end.argument)
+        while self.first_end:
+            var end = self.first_end.unsafe_value().unsafe_bitcast[OutletEnd]()
+            self.first_end = end[].next
+            end[].call(end[].argument)

@@ -9,6 +9,7 @@ from std.sys import size_of
 
 from flare.core import Erased, OctetPointer, PointerTo, copy_octets
 from flare.runtime.octet_ring import OctetRing, OctetRingState
+from flare.runtime.turn_parts import OutletEnd
 from flare.sys.thread import Lock
 
 from .span_facts import SpanFacts
@@ -37,6 +38,8 @@ struct SpanFeedState(Movable):
     """The thread sleeps on it."""
     var exporter: Erased
     """The state of the exporter."""
+    var end: OutletEnd
+    """Closes the feed at the end of its worker."""
 
     def __init__(
         out self, is_asleep: PointerTo[UInt32], lock: Lock, exporter: Erased
@@ -54,6 +57,7 @@ struct SpanFeedState(Movable):
         self.is_asleep = is_asleep
         self.lock = lock
         self.exporter = exporter
+        self.end = OutletEnd(_nothing, exporter, None)
 
 
 @fieldwise_init
@@ -133,6 +137,10 @@ struct SpanFeed(TrivialRegisterPassable):
             self.state[].lock.acquire()
             self.state[].lock.wake_all()
             self.state[].lock.release()
+
+
+def _nothing(argument: Erased):
+    pass
 
 
 @always_inline

@@ -247,8 +247,15 @@ struct Tracing[H: Handler](Handler):
         var reactor = current_reactor()
         if feed and reactor:
             # The process of a supervised worker ends without destructors.
-            reactor.value().state[].outlets.ends.append(
-                OutletEnd(_close, feed.value().state.unsafe_bitcast[NoneType]())
+            ref outlets = reactor.value().state[].outlets
+            var state = feed.value().state
+            state[].end = OutletEnd(
+                _close, state.unsafe_bitcast[NoneType](), outlets.first_end
+            )
+            outlets.first_end = (
+                Pointer(to=state[].end)
+                .unsafe_origin_cast[MutUntrackedOrigin]()
+                .unsafe_bitcast[NoneType]()
             )
 
 
