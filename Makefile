@@ -39,6 +39,7 @@ setup-peers: ## brings what tests let flare talk to: a browser, a scanner
 	@sh tools/setup.sh peers
 
 $(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt tools/sockets.txt tools/http2.txt tools/openapi.txt tools/ffmpeg.txt \
+		tools/libpq.txt tools/telemetry.txt \
 		tools/autobahn.txt tools/setup.sh tools/setup_autobahn.sh \
 		tools/setup_go.sh tests/interop/h2spec/go.mod tests/interop/h2spec/go.sum \
 		tests/interop/grpc/go.mod tests/interop/grpc/go.sum tests/interop/grpc/main.go \

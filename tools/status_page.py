@@ -8,19 +8,18 @@ has the same name, so the script uses no object shorthand and no regular
 expressions, and every statement ends in a semicolon.
 """
 
-import base64
 import collections
-import hashlib
 import re
 import sys
 from pathlib import Path
 
+from inline_page import OCTETS_MAX, hash_of
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "flare" / "http" / "status"
 TARGET = FOLDER / "page_document.mojo"
-OCTETS_MAX = 14 * 1024
 POLICY = (
-    "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; "
+    "default-src 'none'; script-src {}; style-src {}; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
@@ -130,12 +129,6 @@ def shorten_style(source):
     text = re.sub(r"\s+", " ", text)
     text = re.sub(r" ?([{};,>]) ?", r"\1", text)
     return re.sub(r": ", ":", text).replace(";}", "}").strip()
-
-
-def hash_of(text):
-    """Gives the hash by which a policy permits an inline part."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return base64.b64encode(digest).decode()
 
 
 def document():

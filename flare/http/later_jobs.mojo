@@ -1,7 +1,7 @@
 """Keeps a worker running for the jobs that its responses have left."""
 
-from flare.core import PointerTo
-from flare.runtime.line_queue import write_line
+from flare.core import PointerTo, write_escaped
+from flare.runtime.line_queue import write_line_of_peer
 from flare.runtime.line_ring import LineFunction
 
 
@@ -36,14 +36,14 @@ struct LaterJobs(Movable):
         return self.count > 0 and not self.are_given_up
 
     def report(self, problem: StringSlice):
-        """Logs the error of a job.
+        """Logs the error of a job. A peer may have chosen its text.
 
         Args:
             problem: The error.
         """
-        write_line(
-            self.write, String("flare: a job after a response: ", problem)
-        )
+        var line = String("flare: a job after a response raised: ")
+        write_escaped(problem.as_bytes(), line)
+        write_line_of_peer(self.write, line)
 
 
 @fieldwise_init

@@ -136,6 +136,26 @@ def write_line(write: LineFunction, line: StringSlice):
         write(rebind[StringSlice[ImmUntrackedOrigin]](line))
 
 
+def write_line_of_peer(write: LineFunction, line: StringSlice):
+    """Writes a line that a peer can cause; on a loop's thread, through its
+    ring, at most 100 per second.
+
+    Args:
+        write: Writes the line, as for `write_line`.
+        line: The line without its end.
+    """
+    var reactor = current_reactor()
+    if reactor and reactor.value().state[].outlets.lines:
+        _ = (
+            reactor.value()
+            .state[]
+            .outlets.lines.value()
+            .put_of_peer(write, line, reactor.value().now_ms())
+        )
+    else:
+        write(rebind[StringSlice[ImmUntrackedOrigin]](line))
+
+
 def _write_lines(argument: Erased) abi("C") -> Optional[Erased]:
     var s = argument.unsafe_bitcast[LineQueueState]()
     # A reader that has gone makes a write fail; it does not end the process.

@@ -101,6 +101,15 @@ def test_requests_to_others_continue_the_trace_with_its_state() raises:
     assert_equal(String(text.split("|")[1]), "")
 
 
+def test_fields_of_another_trace_do_not_pass() raises:
+    var client = TestClient(Tracing(_Replaces(), trusts_incoming=False))
+    var text = _text_of(client, PARENT, "tracestate: a=1\r\n")
+    var lines = text.split("|")
+    var parent = TraceContext.parse(lines[0].as_bytes()).value()
+    assert_true(parent.trace_id_text() != "0af7651916cd43dd8448eb211c80319c")
+    assert_equal(String(lines[1]), "")
+
+
 def test_a_trace_is_known_wherever_the_handler_works() raises:
     for http2 in [False, True]:
         var client = TestClient(Tracing(_Spawns()), http2=http2)
@@ -168,6 +177,24 @@ struct _Shows(Handler):
 struct _Forwards(Handler):
     def serve(self, req: Request) raises -> Response:
         var headers = HeaderMap()
+        trace_fields(headers)
+        var state = headers.get("tracestate")
+        return ok(
+            String(
+                headers.get("traceparent").value(),
+                "|",
+                state.value() if state else StringSlice(""),
+            )
+        )
+
+
+@fieldwise_init
+struct _Replaces(Handler):
+    def serve(self, req: Request) raises -> Response:
+        # As a proxy, which begins with the fields of its client.
+        var headers = HeaderMap()
+        for name in ["traceparent", "tracestate"]:
+            headers.set(name, req.headers.get(name).value())
         trace_fields(headers)
         var state = headers.get("tracestate")
         return ok(

@@ -1,7 +1,7 @@
 """Serves with spans that are reported (tests/python/test_loopback_tracing.py).
 
 Options: `--backend KIND`, `--collector URL`, `--workers N`, `--supervised`,
-`--share NUMBER`, `--strict`, `--delay-ms N`.
+`--share NUMBER`, `--strict`, `--delay-ms N`, `--upstream URL`.
 """
 
 from std.sys import argv
@@ -15,6 +15,7 @@ from flare.http import (
     Request,
     Response,
     ResponseStream,
+    ReverseProxy,
     Router,
     ServerConfig,
     State,
@@ -104,6 +105,15 @@ def main() raises:
     var server = HttpServer.bind(SocketAddr.localhost(0), config^)
     var port = Int(server.local_address().port)
     print(port, flush=True)
+    if _has("--upstream"):
+        server.serve(
+            Tracing(
+                ReverseProxy(_option("--upstream")),
+                exporter=exporter,
+                trusts_incoming=not _has("--strict"),
+            )
+        )
+        return
     var router = Router()
     router.get("/hello/:name", hello)
     router.get("/show", show)

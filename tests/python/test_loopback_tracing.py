@@ -138,6 +138,27 @@ class Spans(unittest.TestCase):
         wanted = f"00-{inner['traceId']}-{inner['spanId']}-01"
         self.assertEqual(shown, wanted)
 
+    def test_a_proxy_passes_its_own_span_on(self):
+        for strict in (False, True):
+            with self.subTest(strict=strict):
+                collector = self.collector()
+                origin = self.start(collector.url)
+                proxy = self.start(
+                    collector.url, "--upstream",
+                    f"http://127.0.0.1:{origin.port}",
+                    *(["--strict"] if strict else []),
+                )
+                self.ask(proxy, "/show", b"traceparent: %s\r\n"
+                         b"tracestate: x=1\r\n" % PARENT.encode())
+                spans = collector.await_spans(2)
+                (own,) = [x for x in spans if x["name"] == "GET"]
+                (inner,) = [x for x in spans if x["name"] == "GET /show"]
+                self.assertEqual(inner["parentSpanId"], own["spanId"])
+                self.assertEqual(inner["traceId"], own["traceId"])
+                self.assertEqual(own["traceId"] == TRACE, not strict)
+                states = {x.get("traceState") for x in spans}
+                self.assertEqual(states, {None} if strict else {"x=1"})
+
     def test_a_span_lasts_until_the_response_is_sent(self):
         collector = self.collector()
         subject = self.start(collector.url)

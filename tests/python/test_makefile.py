@@ -1,6 +1,7 @@
 """Tests that targets of the Makefile pass the options of the user on."""
 
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,16 @@ def main():
 # Not the one that a target takes without options.
 PROCESSOR = {"x86_64": "x86-64-v2"}.get(platform.machine(), "neoverse-n1")
 SECONDS_MAX = 900
+
+
+class Prerequisites(unittest.TestCase):
+    def test_peers_are_set_up_again_when_a_list_of_them_changes(self):
+        setup = (ROOT / "tools" / "setup.sh").read_text()
+        names = set(re.findall(r"^install_apart (\w+)$", setup, re.MULTILINE))
+        self.assertGreater(len(names), 5)
+        rule = (ROOT / "Makefile").read_text().split("$(PEERS):")[1].split("@")[0]
+        lists = set(re.findall(r"tools/(\w+)\.txt", rule))
+        self.assertLessEqual(names, lists)
 
 
 class TargetTest(unittest.TestCase):

@@ -1,5 +1,7 @@
 """Checks the jobs that responses leave, over a virtual clock."""
 
+from std.ffi import _Global
+
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http import (
     Handler,
@@ -59,9 +61,15 @@ def test_the_client_does_not_wait_for_a_job() raises:
 def test_an_error_of_a_job_is_logged_and_the_next_one_runs() raises:
     var notes = _Notes.create()
     var server = _server(notes)
+    _LINES.get_or_create_ptr()[] = ""
     _ = server.exchange(_get("/bad"))
     server.advance(20)
     assert_equal(notes[].text, "first second ")
+    # A peer may have chosen its text.
+    assert_equal(
+        _LINES.get_or_create_ptr()[],
+        "flare: a job after a response raised: of the job\\x0d\\x0aforged|",
+    )
     assert_equal(server.statistics().handler_errors, 0)
     _end(server^, notes)
 
@@ -194,6 +202,22 @@ struct _Leaves(Handler):
         return ok("answered")
 
 
+comptime _LINES = _Global[
+    StorageType=String, "flare_test_after_response_lines", _no_lines
+]
+
+
+def _no_lines() -> String:
+    return ""
+
+
+def _keep(line: StringSlice[ImmUntrackedOrigin]):
+    try:
+        _LINES.get_or_create_ptr()[].write(line, "|")
+    except:
+        return
+
+
 def _leave(
     req: Request,
     notes: PointerTo[_Notes],
@@ -204,7 +228,7 @@ def _leave(
 ) raises:
     def job() raises {var notes, var word, var delay_ms}:
         if word == "":
-            raise Error("of the job")
+            raise Error("of the job\r\nforged")
         try:
             sleep(delay_ms)
         except e:
@@ -224,7 +248,7 @@ def _server(
     return TestServer(
         _Leaves(notes),
         config=ServerConfig(
-            log=LogSink.nowhere(),
+            log=LogSink(_keep),
             handler_timeout_ms=handler_timeout_ms,
             shutdown_timeout_ms=shutdown_timeout_ms,
         ),

@@ -23,7 +23,8 @@ def current_trace() -> Optional[TraceContext]:
 
 def trace_fields(mut headers: HeaderMap) raises:
     """Sets the fields by which another server continues the current trace (W3C
-    Trace Context, section 3). Without one, the fields stay as they are.
+    Trace Context, section 3). They replace those of another trace. Without a
+    current one, the fields stay as they are.
 
     `HttpClient` calls it for each request if its configuration has
     `field_source=trace_fields`.
@@ -41,3 +42,6 @@ def trace_fields(mut headers: HeaderMap) raises:
     headers.set("traceparent", state.facts.context.traceparent())
     if state.trace_state.byte_length() > 0:
         headers.set("tracestate", state.trace_state)
+    else:
+        # One that a proxy would forward belongs to another trace.
+        _ = headers.remove("tracestate")

@@ -1,13 +1,6 @@
 """Assigns a span of a trace to each request."""
 
-from flare.core import (
-    Erased,
-    PointerTo,
-    equals_ignoring_case,
-    heap_create,
-    heap_destroy,
-)
-from flare.http.exchange import Exchange
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.request_values import find_value, set_value
@@ -15,7 +8,7 @@ from flare.http.response import Response
 from flare.http.spans.span import OpenSpan, RequestSpan, now_ns
 from flare.http.spans.span_facts import SpanFacts, SpanTexts
 from flare.http.spans.span_feed import SpanFeed, SpanFeedState
-from flare.message import FieldLine, TraceContext
+from flare.message import TraceContext
 from flare.runtime.current import current_reactor
 from flare.runtime.turn_parts import OutletEnd
 from flare.sys.random import fill_random
@@ -161,7 +154,7 @@ struct Tracing[H: Handler](Handler):
         var x = req.unsafe_exchange()
         if x[].app.values and find_value[OpenSpan](x[].app.values):
             return self.inner.serve(req)
-        var span = self._begin(x, req.is_secure())
+        var span = self._begin(req)
         set_value(x[].app.values, OpenSpan(span))
         # The response may be sent, and the block be used again, only after
         # this function.
@@ -176,14 +169,15 @@ struct Tracing[H: Handler](Handler):
                 span.state[].facts.status = UInt16(x[].status_of(e))
             raise e^
 
-    def _begin(self, x: Exchange, is_secure: Bool) -> RequestSpan:
-        var incoming = _Incoming()
+    def _begin(self, req: Request) -> RequestSpan:
+        var x = req.unsafe_exchange()
+        var incoming = Optional[TraceContext]()
         if self.trusts_incoming:
-            incoming.find(x)
+            incoming = _incoming(req)
         var context: TraceContext
         var parent_id: UInt64 = 0
-        if incoming.context:
-            context = incoming.context.unsafe_value()
+        if incoming:
+            context = incoming.unsafe_value()
             parent_id = context.span_id
         else:
             context = self._new_trace()
@@ -198,14 +192,14 @@ struct Tracing[H: Handler](Handler):
                 UInt8(x[].head.version.major),
                 UInt8(x[].head.version.minor),
                 0,
-                is_secure,
+                req.is_secure(),
                 False,
                 SpanTexts(0, 0, 0),
             ),
             x,
         )
-        if incoming.context and incoming.state_lines > 0:
-            incoming.read_state(x, span)
+        if incoming and _TRACE_STATE in req.headers:
+            span.state[].trace_state = _state_of(req)
         if context.is_sampled and self._exporter:
             span.state[].feed = self._feed()
             span.set_path(x[].head.path(x[].window()))
@@ -263,73 +257,29 @@ def _close(feed: Erased):
     close_feed(SpanFeed(feed.unsafe_bitcast[SpanFeedState]()))
 
 
-struct _Incoming(Movable):
-    """The fields of a request that continue a trace."""
-
-    var context: Optional[TraceContext]
-    # How many fields of each name there are.
-    var parent_lines: Int
-    var state_lines: Int
-
-    @always_inline
-    def __init__(out self):
-        self.context = None
-        self.parent_lines = 0
-        self.state_lines = 0
-
-    @always_inline
-    def find(mut self, x: Exchange):
-        var window = x[].window()
-        for line in x[].head.lines:
-            if line.name_octets == 11:
-                if _has_name(window, line, _TRACE_PARENT):
-                    self.parent_lines += 1
-                    self.context = TraceContext.parse(_value_of(window, line))
-            elif line.name_octets == 10:
-                if _has_name(window, line, _TRACE_STATE):
-                    self.state_lines += 1
-        # It is not known which of two is right.
-        if self.parent_lines > 1:
-            self.context = None
-
-    @no_inline
-    def read_state(self, x: Exchange, span: RequestSpan):
-        # Several lines are one list (section 3.3.1). One that is too long is
-        # dropped whole: its last member would be cut in two.
-        var window = x[].window()
-        var whole = String()
-        for line in x[].head.lines:
-            if line.name_octets == 10 and _has_name(window, line, _TRACE_STATE):
-                var value = _value_of(window, line)
-                if whole.byte_length() + len(value) >= TRACE_STATE_OCTETS_MAX:
-                    return
-                if not _is_printable(value):
-                    return
-                if whole.byte_length() > 0:
-                    whole += ","
-                whole += StringSlice(unsafe_from_utf8=value)
-        span.state[].trace_state = whole^
-
-
-@always_inline
-def _has_name(
-    window: Span[UInt8, _], line: FieldLine, name: StaticString
-) -> Bool:
-    return equals_ignoring_case(
-        window.unsafe_subspan(
-            offset=Int(line.name_start), length=Int(line.name_octets)
-        ),
-        name.as_bytes(),
+def _incoming(req: Request) -> Optional[TraceContext]:
+    # It is not known which of two is right.
+    if req.headers.count(_TRACE_PARENT) != 1:
+        return None
+    return TraceContext.parse(
+        req.headers.get(_TRACE_PARENT).unsafe_value().as_bytes()
     )
 
 
-@always_inline
-def _value_of[
-    origin: ImmOrigin
-](window: Span[UInt8, origin], line: FieldLine) -> Span[UInt8, origin]:
-    return window.unsafe_subspan(
-        offset=Int(line.value_start), length=Int(line.value_octets)
-    )
+def _state_of(req: Request) -> String:
+    # Several lines are one list (section 3.3.1). One that is too long is
+    # dropped whole: its last member would be cut in two.
+    var whole = String()
+    for value in req.headers.values(_TRACE_STATE):
+        if (
+            whole.byte_length() + value.byte_length() >= TRACE_STATE_OCTETS_MAX
+            or not _is_printable(value.as_bytes())
+        ):
+            return ""
+        if whole.byte_length() > 0:
+            whole += ","
+        whole += value
+    return whole^
 
 
 def _is_printable(octets: Span[UInt8, _]) -> Bool:
