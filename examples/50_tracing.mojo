@@ -3,7 +3,13 @@
 # Prints: /price/:item in trace 0af7651916cd43dd8448eb211c80319c
 """Follows a request through two services by its trace."""
 
-from flare.http import HttpClient, Tracing, current_trace, trace_fields
+from flare.http import (
+    ClientConfig,
+    HttpClient,
+    Tracing,
+    current_trace,
+    trace_fields,
+)
 from flare.message import HeaderMap
 from flare.prelude import *
 from flare.runtime import blocking, spawn

@@ -21,12 +21,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from threading import BoundedSemaphore, Event
+from threading import BoundedSemaphore, Event, Timer
 
 from combined_build import is_alone, link, module_of, write_sources
 from library_package import include_options, precompile
 from quick import QuickError, make_driver, program_options
-from suite_report import declared_tests, parse_report
+from suite_report import Report, declared_tests, parse_report
 from tested_programs import build_together as build_tested_programs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,6 +34,8 @@ MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 BUILD_SECONDS_MAX = 900
 BINARY_SECONDS_MAX = 300
 TEST_SECONDS_MAX = 60
+# How often a build of several programs is begun again without those that failed.
+COMBINED_BUILDS_MAX = 3
 # From how many programs on it pays to parse the library once, and to build
 # small programs as one.
 MANY = 4
@@ -91,6 +93,7 @@ class Outcome:
     output: str = ""
     warnings: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 @dataclass
@@ -109,6 +112,16 @@ class Item:
     def binary(self) -> Path:
         return ROOT / "build" / self.name.removesuffix(".mojo")
 
+    def lines_about(self, output: str) -> list[str]:
+        """Takes from the compiler's output what is about this item, also where
+        it was built with others."""
+        places = (f"/{module_of(self.source)}.mojo:", f"/{self.name}/")
+        return [
+            line
+            for line in output.splitlines()
+            if any(place in line for place in places)
+        ]
+
 
 @dataclass
 class Finished:
@@ -116,6 +129,7 @@ class Finished:
 
     code: int
     output: str
+    cpu_seconds: float = 0.0
     timed_out: bool = False
 
 
@@ -160,17 +174,40 @@ def run(command: list[str], seconds: float) -> Finished:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    timed_out = False
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        timed_out = True
+    timed_out = Event()
+
+    def end() -> None:
+        timed_out.set()
         os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-    text = output.decode(errors="replace")
-    if timed_out:
+
+    clock = Timer(seconds, end)
+    clock.start()
+    text = process.stdout.read().decode(errors="replace")
+    # Unlike Popen.wait, this tells what the process and its children used.
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    clock.cancel()
+    clock.join()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    if timed_out.is_set():
         text += f"\nended after {seconds:.0f} s\n"
-    return Finished(process.returncode, text, timed_out)
+    return Finished(
+        process.returncode,
+        text,
+        usage.ru_utime + usage.ru_stime,
+        timed_out.is_set(),
+    )
+
+
+def outcome_of(report: Report, finished: Finished) -> Outcome:
+    """Counts what a process that ran tests reported."""
+    return Outcome(
+        len(report.passed),
+        len(report.failed),
+        len(report.skipped),
+        cpu_seconds=finished.cpu_seconds,
+    )
 
 
 class Runner:
@@ -196,33 +233,47 @@ class Runner:
             else:
                 outcome = self.run_once(item)
             outcome.warnings = warnings
+            outcome.cpu_seconds += finished.cpu_seconds
         outcome.seconds = time.monotonic() - started
         return outcome
 
     def build_together(self, group: str, items: list[Item]) -> None:
-        """Builds all items of a group as one program; where that fails, each is
-        built alone, and says why."""
-        started = time.monotonic()
+        """Builds all items of a group as one program, without those that do not
+        compile: they are built alone, and say why."""
         folder = ROOT / "build" / "combined" / group.replace(" ", "_")
-        entry = write_sources([item.source for item in items], folder)
         binary = folder / folder.name
-        kind = items[0].kind
-        finished = self.compile(kind, entry, binary, kind == "fuzz")
-        verdict = "failed" if finished.code else "ok"
-        seconds = time.monotonic() - started
-        print(
-            f"{verdict:6} {len(items)} programs as one, {group}: {seconds:.1f} s"
-        )
-        if finished.code == 0:
-            link(binary, [item.binary for item in items])
-            for item in items:
-                places = (f"/{module_of(item.source)}.mojo:", f"/{item.name}/")
-                own = [
-                    line
-                    for line in finished.output.splitlines()
-                    if any(place in line for place in places)
-                ]
-                self.built[item.name] = Finished(0, "\n".join(own))
+        for _ in range(COMBINED_BUILDS_MAX):
+            started = time.monotonic()
+            entry = write_sources([item.source for item in items], folder)
+            kind = items[0].kind
+            finished = self.compile(kind, entry, binary, kind == "fuzz")
+            verdict = "failed" if finished.code else "ok"
+            print(
+                f"{verdict:6} {len(items)} programs as one, {group}:"
+                f" {time.monotonic() - started:.1f} s,"
+                f" {finished.cpu_seconds:.1f} s of CPU time",
+                flush=True,
+            )
+            if finished.code == 0:
+                self.share(binary, items, finished)
+                return
+            said = finished.output
+            sound = [
+                item
+                for item in items
+                if ": error: " not in "\n".join(item.lines_about(said))
+            ]
+            if len(sound) < 2 or len(sound) == len(items):
+                print(said, flush=True)
+                return
+            items = sound
+
+    def share(self, binary: Path, items: list[Item], built: Finished) -> None:
+        """Gives the items the program that holds all of them."""
+        link(binary, [item.binary for item in items])
+        for item in items:
+            own = "\n".join(item.lines_about(built.output))
+            self.built[item.name] = Finished(0, own)
 
     def build_driver(self) -> None:
         """Makes the driver library before programs ask for it: they would wait
@@ -233,7 +284,10 @@ class Runner:
     def build_tested_programs(self) -> None:
         """Builds the programs that tests in Python run."""
         with self.build_slots:
-            build_tested_programs()
+            problem = build_tested_programs()
+        if problem:
+            # Each of them is built alone now, which takes long.
+            print(problem, flush=True)
 
     def build(self, item: Item) -> Finished:
         if item.name in self.built:
@@ -268,7 +322,7 @@ class Runner:
             try:
                 command = [str(MOJO), "build", *self.options_of(kind), *extra]
             except QuickError as error:
-                return Finished(1, str(error), timed_out=False)
+                return Finished(1, str(error))
             return run(command, BUILD_SECONDS_MAX)
 
     def build_failed(self, item: Item, finished: Finished) -> Outcome:
@@ -281,9 +335,7 @@ class Runner:
         """Runs a test binary, and alone what it did not report."""
         finished = run([str(item.binary)], BINARY_SECONDS_MAX)
         report = parse_report(finished.output)
-        outcome = Outcome(
-            len(report.passed), len(report.failed), len(report.skipped)
-        )
+        outcome = outcome_of(report, finished)
         output = finished.output
         lost = declared_tests(item.source) - report.names()
         for name in sorted(lost):
@@ -329,11 +381,12 @@ class Runner:
             )
             if text.strip() not in finished.output
         ]
+        used = finished.cpu_seconds
         if finished.code == 0 and not missing:
-            return Outcome(1, 0)
+            return Outcome(1, 0, cpu_seconds=used)
         output = finished.output + f"exit code {finished.code}\n"
         output += "".join(f"not printed: {text}\n" for text in missing)
-        return Outcome(0, 1, output=output)
+        return Outcome(0, 1, output=output, cpu_seconds=used)
 
     def run_python(self, item: Item) -> Outcome:
         driver = ROOT / "tools/python_suite.py"
@@ -341,9 +394,7 @@ class Runner:
             [sys.executable, str(driver), str(item.source)], BUILD_SECONDS_MAX
         )
         report = parse_report(finished.output)
-        outcome = Outcome(
-            len(report.passed), len(report.failed), len(report.skipped)
-        )
+        outcome = outcome_of(report, finished)
         declared = len(
             re.findall(r"^    def test_", item.source.read_text(), re.MULTILINE)
         )
@@ -376,11 +427,12 @@ def without_passed(output: str) -> str:
 
 def print_summary(results: dict[str, Outcome]) -> int:
     """Prints times, failures and the count; returns the exit code."""
-    print("\nseconds  passed  failed  skipped  warnings")
+    print("\nseconds      CPU  passed  failed  skipped  warnings")
     ranked = sorted(results.items(), key=lambda pair: -pair[1].seconds)
     for name, outcome in ranked:
         print(
-            f"{outcome.seconds:7.1f} {outcome.passed:7} {outcome.failed:7}"
+            f"{outcome.seconds:7.1f} {outcome.cpu_seconds:8.1f}"
+            f" {outcome.passed:7} {outcome.failed:7}"
             f" {outcome.skipped:8} {outcome.warnings:9}  {name}"
         )
     # At the end, where a log that was cut still shows them.
@@ -473,7 +525,8 @@ def main() -> int:
         verdict = "FAILED" if outcome.failed else "ok"
         print(
             f"{verdict:6} {item.name}: {outcome.passed} passed,"
-            f" {outcome.failed} failed, {outcome.seconds:.1f} s",
+            f" {outcome.failed} failed, {outcome.seconds:.1f} s,"
+            f" {outcome.cpu_seconds:.1f} s of CPU time",
             flush=True,
         )
         results[item.name] = outcome

@@ -186,8 +186,9 @@ class RunnerTest(unittest.TestCase):
             for i, text in enumerate(texts)
         ]
         runner = Runner(self.options)
-        runner.build_together("example", items)
-        self.assertEqual(len(runner.built), len(items) if texts[-1] else 0)
+        with contextlib.redirect_stdout(io.StringIO()) as self.said:
+            runner.build_together("example", items)
+        self.built = [item.name in runner.built for item in items]
         return [runner.test(item) for item in items]
 
     def test_programs_that_are_built_as_one_are_tested_one_by_one(self):
@@ -199,6 +200,7 @@ class RunnerTest(unittest.TestCase):
             'from std.sys import argv\n\n\ndef main():\n    var some = 1\n'
             '    if len(argv()) > 1:\n        print("five")\n',
         )
+        self.assertEqual(self.built, [True] * 4)
         self.assertEqual([x.passed for x in outcomes], [1, 0, 0, 1])
         self.assertEqual([x.failed for x in outcomes], [0, 1, 1, 0])
         self.assertIn("not printed: two", outcomes[1].output)
@@ -215,21 +217,42 @@ class RunnerTest(unittest.TestCase):
             text = ALL.replace("tests.sample", f"tests.{name}")
             items.append(Item("tests", self.write(f"tests/{name}/all.mojo", text)))
         runner = Runner(self.options)
-        runner.build_together("tests", items)
+        with contextlib.redirect_stdout(io.StringIO()):
+            runner.build_together("tests", items)
         self.assertEqual(len(runner.built), 2)
         outcomes = [runner.test(item) for item in items]
         self.assertEqual([(x.passed, x.failed) for x in outcomes], [(4, 1), (3, 2)])
 
     def test_a_program_that_does_not_build_leaves_the_others(self):
         right = "def main():\n    pass\n"
-        outcomes = self.examples(right, "def main(:\n", right, "")
+        unknown = "def main():\n    nothing()\n"
+        outcomes = self.examples(right, "def main(:\n", right, unknown)
+        self.assertEqual(self.built, [True, False, True, False])
         self.assertEqual([x.passed for x in outcomes], [1, 0, 1, 0])
-        self.assertIn("build failed", outcomes[1].output)
+        for outcome in (outcomes[1], outcomes[3]):
+            self.assertIn("build failed", outcome.output)
+
+    def test_what_the_compiler_says_about_no_program_is_printed(self):
+        right = "def main():\n    pass\n"
+        options = ["--no-such-option"]
+        with mock.patch.object(Runner, "options_of", return_value=options):
+            outcomes = self.examples(right, right)
+        self.assertEqual(self.built, [False, False])
+        self.assertIn("error", self.said.getvalue())
+        self.assertEqual([x.failed for x in outcomes], [1, 1])
 
     def test_hanging_process_ends_at_its_limit(self):
         finished = run_tests.run(["sh", "-c", "sleep 60 & wait"], 0.2)
         self.assertTrue(finished.timed_out)
         self.assertNotEqual(finished.code, 0)
+
+    def test_the_time_of_a_process_and_of_its_children_is_counted(self):
+        count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+        finished = run_tests.run(["sh", "-c", f"sh -c '{count}'; {count}"], 60)
+        once = run_tests.run(["sh", "-c", count], 60)
+        self.assertEqual((finished.code, once.code), (0, 0))
+        self.assertGreater(once.cpu_seconds, 0.02)
+        self.assertGreater(finished.cpu_seconds, once.cpu_seconds * 1.3)
 
     def test_each_group_of_suites_has_its_suites_and_the_last_all_others(self):
         suites = {x.parent.name for x in (REPOSITORY / "tests").glob("*/all.mojo")}
