@@ -150,12 +150,10 @@ def discover() -> list[Item]:
 
 def group_of(item: Item) -> str:
     """Names what an item is built with as one program; "" if it is alone."""
-    if (
-        item.kind == "python"
-        or item.name == ASSERTED_SUITE
-        or is_alone(item.source)
-    ):
+    if item.kind == "python" or is_alone(item.source):
         return ""
+    if item.name == ASSERTED_SUITE:
+        return "fuzz"
     if item.kind != "tests":
         return item.kind
     suite = item.source.parent.name
@@ -246,7 +244,7 @@ class Runner:
             started = time.monotonic()
             entry = write_sources([item.source for item in items], folder)
             kind = items[0].kind
-            finished = self.compile(kind, entry, binary, kind == "fuzz")
+            finished = self.compile(kind, entry, binary, group == "fuzz")
             verdict = "failed" if finished.code else "ok"
             print(
                 f"{verdict:6} {len(items)} programs as one, {group}:"

@@ -261,7 +261,7 @@ class RunnerTest(unittest.TestCase):
         for name, group in (
             ("tests/tls/all.mojo", "suites of the server"),
             ("tests/new/all.mojo", "other suites"),
-            ("tests/simulation/all.mojo", ""),
+            ("tests/simulation/all.mojo", "fuzz"),
             ("fuzz/fuzz_a.mojo", "fuzz"),
             ("tests/python/test_a.py", ""),
         ):
