@@ -69,6 +69,24 @@ struct Series(TrivialRegisterPassable):
             is_common,
         )
 
+    @staticmethod
+    def of_known(registry: Int, name: StaticString, key: SeriesKey) -> Self:
+        """Returns a series of a family that each registry has.
+
+        Args:
+            registry: The address of the registry.
+            name: The name of the family, without the `_total` of a counter.
+            key: The values of the labels.
+
+        Returns:
+            The series.
+        """
+        var state = PointerTo[RegistryState](unsafe_from_address=registry)
+        var number = 0
+        while state[].families[number][].name != name:
+            number += 1
+        return Self.bound(state, number, key)
+
     @always_inline
     def in_area(self, place: Place) -> Int:
         """Returns where a thread counts the series.

@@ -6,6 +6,8 @@ from flare.sys.process import process_id
 
 from .area import Area, PROCESS_WORD
 from .buckets import BucketTable, EDGES
+from .database_meter import register_database_families
+from .file_meter import register_file_families
 from .family import (
     Family,
     FamilyKind,
@@ -61,8 +63,13 @@ comptime SIZE_BOUNDS: List[Int] = [
     100_000_000,
 ]
 """The bounds of sizes, in octets."""
-comptime RESERVED: List[StaticString] = ["flare_", "http_server_", "process_"]
-"""How the names of the server's own families begin."""
+comptime RESERVED: List[StaticString] = [
+    "flare_",
+    "http_server_",
+    "process_",
+    "db_client_",
+]
+"""How the names of flare's own families begin."""
 
 
 @fieldwise_init
@@ -104,6 +111,8 @@ struct Metrics(TrivialRegisterPassable):
         self._state[].others.state[].registry = Int(self._state)
         self._state[].areas[0].set_head(PROCESS_WORD, process_id())
         _ = edges_of(self._state, HistogramUnit.SECONDS, duration_bounds)
+        register_database_families(self._state)
+        register_file_families(self._state)
 
     def counter(self, name: StringSlice, help: StringSlice) raises -> Counter:
         """Creates a counter, or returns the one with this name.

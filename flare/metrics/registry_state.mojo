@@ -124,6 +124,22 @@ def place_of_thread(state: PointerTo[RegistryState]) -> Place:
     return state[].others
 
 
+def registry_of_thread() -> Int:
+    """Returns the registry in which the calling thread counts as a worker.
+
+    Returns:
+        Its address; 0 if the thread is no worker of a server with metrics.
+    """
+    var word = thread_word()[]
+    if word == 0:
+        return 0
+    ref own = PointerTo[ReactorState](unsafe_from_address=word)[
+    ].outlets.metrics_place
+    if not own:
+        return 0
+    return own.unsafe_value().unsafe_bitcast[PlaceState]()[].registry
+
+
 def register(state: PointerTo[RegistryState], var family: Family) raises -> Int:
     """Adds a family, or finds an equal one.
 

@@ -8,6 +8,7 @@ more statements until it is idle.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.metrics.database_meter import DatabaseMeter, DatabaseUse
 from flare.net import NetError
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import NO_DEADLINE, Fiber
@@ -74,7 +75,12 @@ struct DatabasePool(TrivialRegisterPassable):
             heap_create(
                 DatabasePoolState(
                     PoolFunctions(_run, _end, _on_report),
-                    ConnectTarget(library, location^, options^),
+                    ConnectTarget(
+                        library,
+                        location^,
+                        options^,
+                        DatabaseMeter.create("postgresql"),
+                    ),
                     connections_max,
                 )
             )
@@ -254,6 +260,7 @@ struct DatabasePool(TrivialRegisterPassable):
         self.state[].users -= 1
         if self.state[].users == 0:
             heap_destroy(self.state[].blocking_cancels)
+            self.state[].target.meter.destroy()
             heap_destroy(self.state)
 
     def is_healthy(self) -> Bool:
@@ -290,6 +297,20 @@ struct DatabasePool(TrivialRegisterPassable):
                     counts.busy_connections += 1
         counts.waiting = self._waiting()
         return counts
+
+    def show_use(self):
+        """Shows the use of connections in the metrics of the worker."""
+        ref meter = self.state[].target.meter
+        if not meter.counts():
+            return
+        var counts = self.statistics()
+        meter.show(
+            DatabaseUse(
+                counts.busy_connections,
+                counts.open_connections - counts.busy_connections,
+                counts.waiting,
+            )
+        )
 
     def _serve_one(self) -> Bool:
         ref s = self.state[]
@@ -535,6 +556,7 @@ def _end(argument: Erased):
     connection.finish()
     connection.state[].fiber = None
     connection.release()
+    pool.show_use()
     if not pool.state[].is_closing:
         # The reservation may have ended with it.
         pool.advance()

@@ -1,6 +1,7 @@
 """The parts of which the state of a pool consists."""
 
 from flare.core import PointerTo, heap_create
+from flare.metrics.database_meter import DatabaseMeter
 from flare.runtime.fiber import Fiber, FiberFunction
 from flare.sys.libpq import Libpq
 from flare.sys.process import process_id
@@ -72,6 +73,8 @@ struct ConnectTarget(Movable):
     """The database."""
     var options: DatabaseOptions
     """The bounds."""
+    var meter: DatabaseMeter
+    """Counts in the metrics of the worker."""
 
 
 @fieldwise_init

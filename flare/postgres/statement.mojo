@@ -69,6 +69,27 @@ def run_unchecked(
 
         NetError: `net.cancelled wait`.
     """
+    ref meter = pool.state[].target.meter
+    var begun_ns = meter.begin()
+    if begun_ns == 0:
+        return _run(pool, connection, sql, parameters^)
+    try:
+        var answer = _run(pool, connection, sql, parameters^)
+        meter.end(begun_ns)
+        pool.show_use()
+        return answer^
+    except e:
+        meter.end(begun_ns, _error_type(e))
+        pool.show_use()
+        raise e^
+
+
+def _run(
+    pool: DatabasePool,
+    connection: Optional[DatabaseConnection],
+    sql: StringSlice,
+    var parameters: PgParameters,
+) raises -> Answer:
     var fiber = waiting_fiber("wait")
     if fiber.is_cancelled():
         raise Error(NetError.from_errno("wait", fiber.wait()))
@@ -113,6 +134,16 @@ def run_unchecked(
     if result == CANCELLED:
         raise Error(NetError.from_errno("wait", CANCELLED))
     raise pool.timeout_error(sent=True)
+
+
+@no_inline
+def _error_type(error: Error) -> String:
+    var known = PostgresError.of(error)
+    if not known:
+        return "cancelled"
+    if known.value().sqlstate:
+        return known.value().sqlstate
+    return known.value().name()
 
 
 def _problem_of(sql: StringSlice, *, is_shared: Bool) -> StaticString:

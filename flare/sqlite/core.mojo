@@ -8,6 +8,7 @@ connections do not survive a fork.
 from std.atomic import Atomic, Ordering
 
 from flare.core import PointerTo, heap_create, heap_destroy
+from flare.metrics.database_meter import DatabaseMeter, DatabaseUse
 from flare.sys.process import process_id
 
 from .work_item import WorkItem, create_item
@@ -46,6 +47,8 @@ struct CoreState(Movable):
     """How many owners it has: the `Database`, and each transaction."""
     var counts: DatabaseStatistics
     """The counters of the fibers' thread."""
+    var meter: DatabaseMeter
+    """Counts in the metrics of the worker."""
 
     def __init__(out self, target: Target):
         """Creates the state of a database without threads.
@@ -64,6 +67,7 @@ struct CoreState(Movable):
         self.is_leaked = False
         self.users = 1
         self.counts = DatabaseStatistics()
+        self.meter = DatabaseMeter.create("sqlite")
 
 
 @fieldwise_init
@@ -213,6 +217,20 @@ struct DatabaseCore(TrivialRegisterPassable):
         )
         return counts
 
+    def show_use(self):
+        """Shows the use of connections in the metrics of the worker."""
+        ref meter = self.state[].meter
+        if not meter.counts():
+            return
+        var counts = self.statistics()
+        meter.show(
+            DatabaseUse(
+                counts.busy_connections,
+                counts.open_connections - counts.busy_connections,
+                counts.waiting,
+            )
+        )
+
     def close(self):
         """Stops all statements, and ends the threads. Waiting fibers get
         `sqlite.closed`. Later calls have no effect.
@@ -253,6 +271,7 @@ struct DatabaseCore(TrivialRegisterPassable):
                 self.state[].writes.destroy()
                 self.state[].reads.destroy()
                 self.state[].target.destroy()
+            self.state[].meter.destroy()
             heap_destroy(self.state)
 
     def _start(self) -> Optional[SqliteError]:

@@ -59,6 +59,27 @@ def run_statement(
                 )
             )
         )
+    ref meter = core.state[].meter
+    var begun_ns = meter.begin()
+    if begun_ns == 0:
+        return _run(core, place, sql, parameters^)
+    try:
+        var answer = _run(core, place, sql, parameters^)
+        meter.end(begun_ns)
+        core.show_use()
+        return answer^
+    except e:
+        meter.end(begun_ns, _error_type(e))
+        core.show_use()
+        raise e^
+
+
+def _run(
+    core: DatabaseCore,
+    place: TransactionPlace,
+    sql: StringSlice,
+    var parameters: ValueBlock,
+) raises -> SqliteAnswer:
     var fiber = waiting_fiber("wait")
     var item = create_item(sql, parameters^, kind_of(sql), fiber)
     if (
@@ -71,6 +92,16 @@ def run_statement(
         return _answer_of(core, item)
     await_item(core, place, item)
     return _answer_of(core, item)
+
+
+@no_inline
+def _error_type(error: Error) -> String:
+    var known = SqliteError.of(error)
+    if not known:
+        return "cancelled"
+    if known.value().code != 0:
+        return String(known.value().code)
+    return known.value().name()
 
 
 def _may_begin(fiber: Fiber) -> Bool:

@@ -135,6 +135,10 @@ def test_fields_of_a_request_replace_those_of_the_client() raises:
     on_each_backend(_fields)
 
 
+def test_a_request_with_own_fields_gets_none_of_the_source() raises:
+    on_each_backend(_sourced)
+
+
 def test_a_request_can_be_made_and_sent_again() raises:
     on_each_backend(_sent)
 
@@ -221,6 +225,35 @@ def _verbs() raises:
     assert_true(stand.request(6).startswith("HEAD /x "))
     assert_true("Content-Length: 0\r\n" in stand.request(7))
     assert_false("Content-Type" in stand.request(7))
+    stand^.join()
+
+
+def _source(mut fields: HeaderMap) raises:
+    fields.set("traceparent", "of the source")
+    fields.set("tracestate", "of the source too")
+    fields.set("User-Agent", "sourced")
+
+
+def _sourced() raises:
+    var stand = Stand(ok_answers(2))
+    var client = HttpClient(
+        stand.url(), config=ClientConfig(field_source=_source)
+    )
+    _ = client.get("/")
+    var head = stand.request(0)
+    assert_true("traceparent: of the source\r\n" in head)
+    assert_true("tracestate: of the source too\r\n" in head)
+    assert_true("User-Agent: sourced\r\n" in head)
+    assert_equal(head.count("User-Agent"), 1)
+    var own = HeaderMap()
+    own.append("Traceparent", "own")
+    _ = client.get("/", headers=own)
+    head = stand.request(1)
+    assert_true("Traceparent: own\r\n" in head)
+    # A state of another trace must not stand beside it.
+    assert_false("of the source" in head)
+    assert_true("User-Agent: flare\r\n" in head)
+    client.close_idle()
     stand^.join()
 
 

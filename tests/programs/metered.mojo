@@ -1,12 +1,13 @@
 """Serves what is counted (tests/python/test_metrics.py).
 
 Options: `--backend KIND`, `--workers N`, `--supervised`, `--every-edge`,
-`--tls FOLDER`.
+`--tls FOLDER`, `--postgres URL`, `--files FOLDER`.
 """
 
 from std.sys import argv
 
 from flare.http import (
+    App,
     Handler,
     HttpServer,
     MetricsPage,
@@ -15,6 +16,8 @@ from flare.http import (
     ResponseStream,
     Router,
     ServerConfig,
+    State,
+    StaticFiles,
     ok,
 )
 from flare.metrics import (
@@ -26,7 +29,9 @@ from flare.metrics import (
     all_bounds,
 )
 from flare.net import SocketAddr
+from flare.postgres import Database as PostgresDatabase
 from flare.runtime import BackendKind, blocking, sleep
+from flare.sqlite import Database as SqliteDatabase
 from flare.sys.process import process_id
 from flare.tls import TlsIdentity, TlsServerConfig
 
@@ -68,6 +73,38 @@ def _write_pieces(req: Request, stream: ResponseStream) raises:
     for _ in range(3):
         stream.write_text("piece")
         sleep(1)
+
+
+struct Stores(Movable):
+    """The databases of a worker."""
+
+    var sqlite: SqliteDatabase
+    var postgres: Optional[PostgresDatabase]
+
+    def __init__(out self) raises:
+        self.sqlite = SqliteDatabase(":memory:")
+        self.postgres = None
+        if _has("--postgres"):
+            self.postgres = PostgresDatabase(_option("--postgres"))
+
+
+def open_stores(worker: Int) raises -> Stores:
+    return Stores()
+
+
+def ask_sqlite(stores: State[Stores], req: Request) raises -> Response:
+    return ok(String(stores[].sqlite.query_one[Int](_statement(req))))
+
+
+def ask_postgres(stores: State[Stores], req: Request) raises -> Response:
+    ref database = stores[].postgres.value()
+    return ok(String(database.query_one[Int](_statement(req))))
+
+
+def _statement(req: Request) raises -> String:
+    if req.param("what") == "wrong":
+        return "SELECT wrong"
+    return "SELECT 7"
 
 
 @fieldwise_init
@@ -129,7 +166,9 @@ def main() raises:
     var server = _bind(config^)
     print(server.local_address().port, flush=True)
     server.serve(
-        _routes(metrics), num_workers=workers, supervise=_has("--supervised")
+        App.per_worker[open_stores](_routes(metrics)),
+        num_workers=workers,
+        supervise=_has("--supervised"),
     )
 
 
@@ -148,10 +187,14 @@ def _bind(var config: ServerConfig) raises -> HttpServer:
     )
 
 
-def _routes(metrics: Metrics) raises -> Router[]:
+def _routes(metrics: Metrics) raises -> Router[Stores]:
     var orders = metrics.counter("orders_total", "Orders that were placed.")
     var depth = metrics.gauge("orders_open", "Orders that are being placed.")
-    var router = Router()
+    var router = Router[Stores]()
+    router.get("/sqlite/:what", ask_sqlite)
+    router.get("/postgresql/:what", ask_postgres)
+    if _has("--files"):
+        router.get("/files/*path", StaticFiles(_option("--files")))
     router.get("/", home)
     router.get("/who", who)
     router.get("/user/:id", user)

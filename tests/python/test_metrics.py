@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.exposition import Exposition  # noqa: E402
 from loopback.subject import BACKENDS, ROOT, Subject, build  # noqa: E402
+from postgres import cluster as clusters  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "metered.mojo"
 PAGE = ("GET", "/-/metrics", 200)
@@ -268,6 +269,63 @@ class OwnInstruments(Metered):
                 buckets = dict(found.buckets(name, ()))
                 self.assertEqual(buckets[0.005], 800)
                 subject.stop()
+
+    def check_database(self, subject, system, wrong):
+        """Asks a database, and compares what is counted."""
+        self.assertNotIn(system, str(self.read(subject).samples))
+        self.ask(subject, asked(f"/{system}/right"), 200, 30)
+        self.ask(subject, asked(f"/{system}/wrong"), 500, 4)
+        found = self.read(subject)
+        count = "db_client_operation_duration_seconds_count"
+        own = {"db_system_name": system}
+        self.assertEqual(found.value(count, **own), 30)
+        self.assertEqual(found.value(count, **own, error_type=wrong), 4)
+        seconds = found.value(count.replace("count", "sum"), **own)
+        self.assertTrue(0 < seconds < 30, seconds)
+        connections = [
+            found.value(
+                "db_client_connection_count",
+                **own, db_client_connection_state=state,
+            )
+            for state in ("used", "idle")
+        ]
+        self.assertEqual(connections[0], 0)
+        self.assertGreater(connections[1], 0)
+        pending = "db_client_connection_pending_requests"
+        self.assertEqual(found.value(pending, **own), 0)
+
+    def test_statements_of_sqlite_are_counted(self):
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                subject = self.start(backend)
+                self.check_database(subject, "sqlite", "1")
+                subject.stop()
+
+    def test_statements_of_postgresql_are_counted(self):
+        cluster = clusters.start(self.addCleanup)
+        cluster.psql("CREATE DATABASE counted")
+        url = cluster.url("counted")
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                subject = self.start(backend, "--postgres", url)
+                self.check_database(subject, "postgresql", "42703")
+                subject.stop()
+
+    def test_searches_for_files_are_counted(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        Path(folder, "a.txt").write_text("content")
+        subject = self.start("io_uring", "--files", folder)
+        self.ask(subject, asked("/files/a.txt"), 200, 20)
+        self.ask(subject, asked("/files/nowhere"), 404, 1)
+        found = self.read(subject)
+        counts = {
+            result: found.value("flare_file_searches_total", result=result)
+            for result in ("hit", "recheck", "miss")
+        }
+        self.assertEqual(sum(counts.values()), 21, counts)
+        self.assertGreater(counts["hit"], 10)
+        self.assertEqual(counts["miss"], 2)
 
     def test_paths_cannot_add_series_without_end(self):
         subject = self.start("epoll")

@@ -1,6 +1,7 @@
 """Counts the searches and the files of a served folder."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
+from flare.metrics.file_meter import FileMeter, FileResult
 
 from ..server.records.statistics import add_counter, count
 
@@ -55,10 +56,12 @@ struct FileStatistics(ImplicitlyCopyable):
 struct _CounterState(Movable):
     var owners: Int
     var counts: FileStatistics
+    var meter: FileMeter
 
     def __init__(out self):
         self.owners = 1
         self.counts = FileStatistics()
+        self.meter = FileMeter()
 
 
 struct FileCounters(Movable):
@@ -97,6 +100,21 @@ struct FileCounters(Movable):
         return Pointer(to=self._state[].counts).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
+
+    def add_search(self, result: Int):
+        """Counts a search.
+
+        Args:
+            result: One of `FileResult`.
+        """
+        ref counts = self._state[].counts
+        if result == FileResult.HIT:
+            count(counts.hits)
+        elif result == FileResult.RECHECK:
+            count(counts.rechecks)
+        else:
+            count(counts.misses)
+        self._state[].meter.add(result)
 
     def add_open_files(self, change: Int):
         """Counts files that were opened or closed.

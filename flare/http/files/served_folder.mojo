@@ -4,6 +4,7 @@ from std.memory import ArcPointer
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import FieldSection
+from flare.metrics.file_meter import FileResult
 from flare.net import NetError
 from flare.runtime.blocking import blocking
 from flare.runtime.current import current_reactor
@@ -18,7 +19,6 @@ from flare.sys.random import fill_random
 from ..body import SEALED_COPY_OCTETS_MAX
 from ..encoding.accept_encoding import AcceptEncoding
 from ..encoding.latest_accept_encoding import LatestAcceptEncoding
-from ..server.records.statistics import count
 from .file_counters import FileCounters
 from .file_index import LONG_AGO_MS, FileIndex
 from .file_path import PathKind, read_file_path
@@ -263,7 +263,7 @@ struct ServedFolder(TrivialRegisterPassable):
         if entry:
             ref known = entry.unsafe_value()[]
             if now_ms - known.checked_ms < max(s.options.recheck_ms, 1):
-                count(s.counters.counts()[].hits)
+                s.counters.add_search(FileResult.HIT)
                 if known.file:
                     known.file.unsafe_value().note_use()
                     return FoundFile(known.file.unsafe_value())
@@ -277,13 +277,13 @@ struct ServedFolder(TrivialRegisterPassable):
         ref s = self._state[]
         var problem = self._refresh_root(now_ms)
         if problem < 0:
-            count(s.counters.counts()[].misses)
+            s.counters.add_search(FileResult.MISS)
             return FoundFile(problem=problem)
         var entry = s.index.find(received)
         if entry and entry.value()[].file:
             var file = entry.value()[].file.value()
             if self._is_current(file) and not self._may_be_replaced(file):
-                count(s.counters.counts()[].rechecks)
+                s.counters.add_search(FileResult.RECHECK)
                 entry.value()[].checked_ms = now_ms
                 file.note_use()
                 return FoundFile(file)
@@ -299,9 +299,9 @@ struct ServedFolder(TrivialRegisterPassable):
         elif kind == PathKind.FOLDER:
             found = self._find_index(path.span())
         if found.was_kept:
-            count(s.counters.counts()[].rechecks)
+            s.counters.add_search(FileResult.RECHECK)
         else:
-            count(s.counters.counts()[].misses)
+            s.counters.add_search(FileResult.MISS)
         # A file for which the store has no room is not kept here either.
         if (
             found.file.value().state[].charged

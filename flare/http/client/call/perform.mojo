@@ -341,7 +341,7 @@ def fields_of(
     try:
         var fields = common[].copy()
         if state[].config.field_source:
-            state[].config.field_source.unsafe_value()(fields)
+            _add_from_source(state, call, fields)
         for line in call[].headers:
             _ = fields.remove(line.name)
         fields.append_all(call[].headers.view())
@@ -367,6 +367,20 @@ def fields_of(
             ClientError(ClientError.BAD_REQUEST, Phase.PREPARE, String(e))
         )
     return Pointer(to=call[].fields).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+@no_inline
+def _add_from_source(
+    state: PointerTo[ClientState], call: Call, mut fields: HeaderMap
+) raises:
+    var more = HeaderMap()
+    state[].config.field_source.unsafe_value()(more)
+    for line in more:
+        # Its fields belong together, as those of a trace do.
+        if line.name in call[].headers:
+            return
+    for line in more:
+        fields.set(line.name, line.value)
 
 
 def _exchange_heads(

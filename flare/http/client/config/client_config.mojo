@@ -229,8 +229,8 @@ struct ClientConfig(Copyable, Movable):
     3.3). A server that does not expect it breaks the connection.
     """
     var field_source: Optional[def(mut HeaderMap) raises thin -> None]
-    """Sets further fields of each request when it is sent, unless the request
-    has its own. `trace_fields` continues the current trace.
+    """Sets further fields of each request when it is sent. A request that has one
+    of them itself gets none. `trace_fields` continues the current trace.
     """
 
     def __init__(
