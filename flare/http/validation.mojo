@@ -316,17 +316,7 @@ def _write_problem(problem: FoundProblem, json: JsonWriter) raises:
         json.string(problem.pointer)
     else:
         json.string("path" if problem.place == FoundProblem.PATH else "query")
-        var pointer = StringSlice(problem.pointer)
-        var end = pointer.find("/", 1)
-        if end < 0:
-            end = pointer.byte_length()
-        json.key("name")
-        json.string(
-            String(pointer[byte=1:end]).replace("~1", "/").replace("~0", "~")
-        )
-        if end < pointer.byte_length():
-            json.key("pointer")
-            json.string(pointer[byte=end:])
+        _write_name(problem.pointer, json)
     json.key("detail")
     json.string(problem.detail)
     if problem.line > 0:
@@ -335,6 +325,22 @@ def _write_problem(problem: FoundProblem, json: JsonWriter) raises:
         json.key("column")
         json.int(problem.column)
     json.end_object()
+
+
+def _write_name(pointer: StringSlice, json: JsonWriter) raises:
+    # A problem of several parameters together has no name.
+    if pointer.byte_length() == 0:
+        return
+    var end = pointer.find("/", 1)
+    if end < 0:
+        end = pointer.byte_length()
+    json.key("name")
+    json.string(
+        String(pointer[byte=1:end]).replace("~1", "/").replace("~0", "~")
+    )
+    if end < pointer.byte_length():
+        json.key("pointer")
+        json.string(pointer[byte=end:])
 
 
 def _shorten(mut pointer: String):

@@ -2,8 +2,6 @@
 
 from std.bit import byte_swap
 
-from flare.core import OctetPointer
-
 comptime TRACE_ID_OCTETS = 32
 """The length of a trace id as text (section 3.2.2.3)."""
 comptime SPAN_ID_OCTETS = 16
@@ -73,7 +71,7 @@ struct TraceContext(Equatable, TrivialRegisterPassable):
             32 lower-case hexadecimal digits.
         """
         var digits = Array[UInt8, TRACE_ID_OCTETS](fill=0)
-        write_trace_id(_start_of(digits), self)
+        write_trace_id(Span(digits), self)
         return String(StringSlice(unsafe_from_utf8=Span(digits)))
 
     def span_id_text(self) -> String:
@@ -83,7 +81,7 @@ struct TraceContext(Equatable, TrivialRegisterPassable):
             16 lower-case hexadecimal digits.
         """
         var digits = Array[UInt8, SPAN_ID_OCTETS](fill=0)
-        write_digits(_start_of(digits), self.span_id)
+        write_digits(Span(digits), self.span_id)
         return String(StringSlice(unsafe_from_utf8=Span(digits)))
 
 
@@ -126,18 +124,18 @@ def has_valid_ids(value: Span[UInt8, _]) -> Bool:
     )
 
 
-def write_trace_id(to: OctetPointer, trace: TraceContext):
+def write_trace_id(to: Span[mut=True, UInt8, _], trace: TraceContext):
     """Writes a trace id.
 
     Args:
         to: Where to write 32 digits.
         trace: The trace.
     """
-    write_digits(to, trace.trace_high)
-    write_digits(to.unsafe_offset(16), trace.trace_low)
+    write_digits(to[:16], trace.trace_high)
+    write_digits(to[16:], trace.trace_low)
 
 
-def write_digits(to: OctetPointer, number: UInt64):
+def write_digits(to: Span[mut=True, UInt8, _], number: UInt64):
     """Writes a number in 16 hexadecimal digits.
 
     Args:
@@ -145,15 +143,12 @@ def write_digits(to: OctetPointer, number: UInt64):
         number: The number.
     """
     var digits = _DIGITS.as_bytes().unsafe_ptr()
+    var place = to.unsafe_ptr()
+    debug_assert(len(to) >= 16, "write_digits to ", len(to))
     for i in range(16):
-        to[unsafe_offset=i] = digits[
+        place[unsafe_offset=i] = digits[
             unsafe_offset=Int(number >> UInt64(60 - 4 * i)) & 15
         ]
-
-
-@always_inline
-def _start_of[count: Int](mut digits: Array[UInt8, count]) -> OctetPointer:
-    return digits.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin]()
 
 
 @always_inline

@@ -25,6 +25,12 @@ comptime PROCESS_WORD = 1
 """The word of the head with the id of the worker's process."""
 comptime THREAD_WORD = 3
 """The word of the head with the id of the worker's thread."""
+comptime CPU_WORD = 4
+"""The word of the head with the CPU time of the process, as a reader has last seen
+it, in milliseconds; of a process with several areas only one has it."""
+comptime PAST_CPU_WORD = 5
+"""The word of the head with the CPU time of the processes that had the area
+before, as far as readers have seen it."""
 
 
 @fieldwise_init
@@ -69,6 +75,20 @@ struct Area(Equatable, TrivialRegisterPassable):
         return Int(
             Atomic[Int64].load[ordering=Ordering.ACQUIRE](self.word(8 * word))
         )
+
+    def set_process(self, process: Int):
+        """Notes the process to which the area belongs from now on.
+
+        Args:
+            process: Its id; 0 for none.
+        """
+        if self.head(PROCESS_WORD) != process:
+            # A counter must not fall when a process ends.
+            self.set_head(
+                PAST_CPU_WORD, self.head(PAST_CPU_WORD) + self.head(CPU_WORD)
+            )
+            self.set_head(CPU_WORD, 0)
+        self.set_head(PROCESS_WORD, process)
 
     def series_count(self, family: Family) -> Int:
         """Returns how many series of a family the worker has. Callable on any

@@ -4,7 +4,7 @@ from flare.core import PointerTo, heap_create, heap_destroy
 from flare.sys.memory import map_shared_sparse
 from flare.sys.process import process_id
 
-from .area import Area, PROCESS_WORD
+from .area import Area
 from .buckets import BucketTable, EDGES
 from .database_meter import register_database_families
 from .file_meter import register_file_families
@@ -109,7 +109,7 @@ struct Metrics(TrivialRegisterPassable):
             RegistryState(Area(mapped), duration_bounds.copy())
         )
         self._state[].others.state[].registry = Int(self._state)
-        self._state[].areas[0].set_head(PROCESS_WORD, process_id())
+        self._state[].areas[0].set_process(process_id())
         _ = edges_of(self._state, HistogramUnit.SECONDS, duration_bounds)
         register_database_families(self._state)
         register_file_families(self._state)

@@ -18,7 +18,6 @@ from .area import (
     Area,
     BEGUN_WORD,
     OWNER_WORD,
-    PROCESS_WORD,
     THREAD_WORD,
 )
 from .buckets import BucketTable
@@ -249,7 +248,7 @@ def release_areas(state: PointerTo[RegistryState], first: Int):
             for k in range(s.claims[i].count):
                 s.areas[first + k].set_head(OWNER_WORD, 0)
                 s.areas[first + k].set_head(BEGUN_WORD, 0)
-                s.areas[first + k].set_head(PROCESS_WORD, 0)
+                s.areas[first + k].set_process(0)
     s.lock.release()
 
 
@@ -271,7 +270,7 @@ def enter_area(
     var place = Place.create(Int(state), area, is_own=True)
     _forget_gauges(state, area)
     area.set_head(OWNER_WORD, owner)
-    area.set_head(PROCESS_WORD, process_id())
+    area.set_process(process_id())
     area.set_head(THREAD_WORD, thread_id())
     reactor.state[].outlets.metrics_place = place.state.unsafe_bitcast[
         NoneType

@@ -1,5 +1,7 @@
 """Joins the values of labels into the key of a series."""
 
+from flare.json.utf8 import sequence_octets
+
 from .family import LABELS_MAX, LABEL_OCTETS_MAX
 
 comptime KEY_END: UInt8 = 0xFF
@@ -40,7 +42,8 @@ struct SeriesKey(Movable):
 
     def add(mut self, value: StringSlice):
         """Adds a value. Of a long one, the first characters in
-        `LABEL_OCTETS_MAX` octets are kept.
+        `LABEL_OCTETS_MAX` octets are kept. Octets that are no UTF-8 become `?`:
+        readers refuse a page that has them.
 
         Args:
             value: The value; those after `LABELS_MAX` are only counted.
@@ -55,10 +58,17 @@ struct SeriesKey(Movable):
             # No character is cut.
             while kept > 0 and octets[kept] & 0xC0 == 0x80:
                 kept -= 1
-        for i in range(kept):
-            # An octet that is no UTF-8 does not end a value.
-            self._octets[self._count] = min(octets[i], KEY_END - 1)
-            self._count += 1
+        var i = 0
+        while i < kept:
+            var count = 1
+            if octets[i] >= 0x80:
+                count = sequence_octets(octets, i)
+            for k in range(max(count, 1)):
+                self._octets[self._count] = (
+                    octets[i + k] if count > 0 else UInt8(ord("?"))
+                )
+                self._count += 1
+            i += max(count, 1)
         self._octets[self._count] = KEY_END
         self._count += 1
 

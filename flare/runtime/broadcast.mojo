@@ -337,8 +337,10 @@ def _receive[
             return value^
         var was_too_slow = seat[].was_too_slow
         var is_closed = hub[].is_closed
-        # A letter is read on this thread, so not before the fiber is parked.
-        seat[].waiting = fiber
+        # A letter is read on this thread, so not before the fiber is parked. One
+        # that is cancelled is not: it may be lost in its wait, with its loop.
+        if not fiber.is_cancelled():
+            seat[].waiting = fiber
         hub[].lock.release()
         var result = 0
         if not was_too_slow and not is_closed:

@@ -10,6 +10,7 @@ from flare.json import dumps
 from flare.message import HeaderMap
 from flare.sys.clock import unix_seconds
 
+from .dropping import drop_for_certain
 from .keeping import SessionKeeping
 from .protection import SAME_NAME_MAX
 from .record import SessionConfig, SessionRecord
@@ -199,7 +200,13 @@ def _forget[
 ) raises:
     if state[].entry.is_kept:
         state[].entry.is_kept = False
-        shared[].keeping.drop(req, state[].entry.cookie)
+        drop_for_certain(
+            Pointer(to=shared[].keeping).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+            req,
+            state[].entry.cookie,
+        )
 
 
 def _keep[

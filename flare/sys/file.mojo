@@ -73,7 +73,7 @@ def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
     )
 
 
-def write_whole(descriptor: Int32, octets: Span[UInt8, _]):
+def write_whole(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes all octets, or as many as the descriptor takes before it fails.
 
     If the descriptor has no room, it blocks the calling thread, even if the
@@ -82,6 +82,9 @@ def write_whole(descriptor: Int32, octets: Span[UInt8, _]):
     Args:
         descriptor: The descriptor.
         octets: The octets.
+
+    Returns:
+        How many were written.
     """
     var written = 0
     while written < len(octets):
@@ -89,9 +92,10 @@ def write_whole(descriptor: Int32, octets: Span[UInt8, _]):
         if count == -EAGAIN:
             _ = wait_writable(descriptor, -1)
         elif count != -EINTR and count <= 0:
-            return
+            break
         else:
             written += max(count, 0)
+    return written
 
 
 def write_line_to(descriptor: Int32, line: StringSlice):
@@ -104,7 +108,7 @@ def write_line_to(descriptor: Int32, line: StringSlice):
     var octets = List[UInt8](capacity=line.byte_length() + 1)
     octets.extend(line.as_bytes())
     octets.append(UInt8(ord("\n")))
-    write_whole(descriptor, octets)
+    _ = write_whole(descriptor, octets)
 
 
 def has_position(descriptor: Int32) -> Bool:

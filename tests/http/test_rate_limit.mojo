@@ -87,6 +87,18 @@ def test_each_response_states_what_is_left_if_asked_to() raises:
             )
 
 
+def test_a_clock_that_is_behind_leaves_no_negative_rest() raises:
+    var limiter = RateLimiter(RateLimitConfig(requests=2, window_seconds=60))
+    for _ in range(2):
+        _ = limiter.admit_key(1, 1_000_000_000)
+    # As that of another worker may be.
+    var answer = limiter.admit_key(1, 0)
+    var headers = HeaderMap()
+    limiter.report(answer, headers)
+    var text = String(headers.get("RateLimit").value())
+    assert_true(";r=0;" in text, text)
+
+
 def test_routes_that_share_a_limit_have_weights() raises:
     for http2 in [False, True]:
         var limiter = RateLimiter(

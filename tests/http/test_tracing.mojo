@@ -13,6 +13,7 @@ from flare.http import (
     ok,
 )
 from flare.http.spans.current_trace import trace_fields
+from flare.http.tracing.exporting import close_feed
 from flare.message import HeaderMap, TraceContext
 from flare.runtime import spawn
 from flare.testing import TestClient
@@ -33,6 +34,19 @@ def test_a_request_without_a_trace_begins_one() raises:
         assert_true(first.span_id != 0)
         # Nobody reports it, so others need not either.
         assert_false(first.is_sampled)
+
+
+def test_a_feed_is_not_closed_for_the_next_worker() raises:
+    var exporter = OtlpExporter(service_name="a")
+    var feed = exporter.open_feed().value()
+    var opening = feed.state[].opening
+    close_feed(feed, opening)
+    var next = exporter.open_feed().value()
+    assert_true(next.state == feed.state)
+    close_feed(feed, opening)
+    assert_true(next.state[].is_open)
+    close_feed(next, next.state[].opening)
+    assert_false(next.state[].is_open)
 
 
 def test_a_request_continues_the_trace_that_it_names() raises:
@@ -81,9 +95,17 @@ def test_requests_to_others_continue_the_trace_with_its_state() raises:
         ("", ""),
         ("tracestate: a=1\r\n", "a=1"),
         ("tracestate: a=1,b=2\r\nTraceState: c=3\r\n", "a=1,b=2,c=3"),
-        (String("tracestate: a=", "x" * 509, "\r\n"), String("a=", "x" * 509)),
+        (String("tracestate: a=", "x" * 510, "\r\n"), String("a=", "x" * 510)),
+        (
+            String("tracestate: a=", "x" * 500, "\r\ntracestate: b=3456789\r\n"),
+            String("a=", "x" * 500, ",b=3456789"),
+        ),
         # A list that is too long, or not printable, is dropped whole.
-        (String("tracestate: a=", "x" * 510, "\r\n"), ""),
+        (String("tracestate: a=", "x" * 511, "\r\n"), ""),
+        (
+            String("tracestate: a=", "x" * 500, "\r\ntracestate: b=34567890\r\n"),
+            "",
+        ),
         ("tracestate: a=\xc3\xa9\r\n", ""),
     ]
     for row in rows:

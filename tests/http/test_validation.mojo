@@ -80,6 +80,15 @@ struct Search(FromFields, Validated):
 
 
 @fieldwise_init
+struct Between(FromFields, Validated):
+    var first: Int
+    var last: Int
+
+    def validate(self, mut problems: Problems):
+        problems.require(self.first <= self.last, "", "must be in order")
+
+
+@fieldwise_init
 struct Shade(Copyable, FromText, Validated):
     var number: Int
 
@@ -268,6 +277,23 @@ def test_queries_are_read_into_structs() raises:
         assert_equal(asked(client, row[0]), row[1])
 
 
+def test_values_that_do_not_fit_together_have_no_name() raises:
+    var router = Router()
+    router.get("/", _span)
+    router.post("/", _span_of_form)
+    var client = TestClient(router^)
+    assert_equal(asked(client, "/?first=1&last=2"), "200 1 to 2")
+    var answer = client.get("/?first=2&last=1")
+    assert_equal(answer.status, 422)
+    var errors = loads(answer.text())["errors"]
+    assert_equal(len(errors.elements()), 1)
+    assert_equal(errors[0]["in"].string_value(), "query")
+    assert_false("name" in errors[0])
+    var form = HeaderMap()
+    form.set("Content-Type", "application/x-www-form-urlencoded")
+    assert_equal(client.post("/", "first=2&last=1", form).status, 422)
+
+
 def test_forms_are_read_into_structs() raises:
     var router = Router()
     router.post("/", _form)
@@ -356,6 +382,14 @@ def _items(items: Json[List[Item]]) -> String:
 
 def _by_name(items: Json[Dict[String, Item]]) -> String:
     return String(len(items.value))
+
+
+def _span(span: QueryOf[Between]) -> String:
+    return String(span.value.first, " to ", span.value.last)
+
+
+def _span_of_form(span: Form[Between]) -> String:
+    return String(span.value.first, " to ", span.value.last)
 
 
 def _search(search: QueryOf[Search]) -> String:

@@ -12,6 +12,7 @@ from flare.http import (
     HttpClient,
     HttpServer,
     OtlpExporter,
+    RequestId,
     Request,
     Response,
     ResponseStream,
@@ -125,11 +126,13 @@ def main() raises:
     server.serve(
         App(
             state=Program(exporter, port),
-            handler=Tracing(
-                router^,
-                exporter=exporter,
-                sampled_share=share,
-                trusts_incoming=not _has("--strict"),
+            handler=RequestId(
+                Tracing(
+                    router^,
+                    exporter=exporter,
+                    sampled_share=share,
+                    trusts_incoming=not _has("--strict"),
+                )
             ),
         ),
         num_workers=workers,

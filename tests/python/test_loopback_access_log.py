@@ -91,6 +91,20 @@ class AccessLogs(unittest.TestCase):
         found = {name: record[name] for name in wanted}
         self.assertEqual(found, wanted)
 
+    def test_a_disk_that_is_full_is_told_about_once(self):
+        subject = self.start(BACKENDS[0], "--file", "/dev/full")
+        for _ in range(3):
+            with subject.connect() as client:
+                for _ in range(5):
+                    client.send(asked("/"))
+                    client.answer()
+            time.sleep(0.1)
+        subject.process.terminate()
+        self.assertEqual(subject.process.wait(15), 0)
+        said = [x for x in subject.log() if b"access log" in x]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn(b"lines are lost", said[0])
+
     def converse(self, subject):
         fields = (
             b"User-Agent: test/1\r\nTraceparent: " + PARENT.encode()

@@ -1,6 +1,8 @@
 """Compares the spans that real servers report with what their clients have done.
 """
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -28,6 +30,19 @@ def asked(target, fields=b"", method=b"GET"):
     if isinstance(target, str):
         target = target.encode()
     return b"%s %s HTTP/1.1\r\nHost: a\r\n%s\r\n" % (method, target, fields)
+
+
+def kill_worker(subject, deaths):
+    """Kills the worker of a supervisor, and awaits the next one."""
+    process = subject.process.pid
+    children = Path(f"/proc/{process}/task/{process}/children")
+    (killed,) = children.read_text().split()
+    os.kill(int(killed), signal.SIGKILL)
+    subject.await_log(b"died of", deaths)
+    deadline = time.monotonic() + 10
+    while children.read_text().split() in ([], [killed]):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 class Spans(unittest.TestCase):
@@ -228,6 +243,19 @@ class Spans(unittest.TestCase):
                 ids = {x["spanId"] for x in collector.spans}
                 self.assertEqual(len(ids), 8 * 100)
                 self.assertEqual(len(collector.spans), 8 * 100)
+
+    def test_a_worker_that_is_started_again_repeats_no_id(self):
+        collector = self.collector()
+        subject = self.start(collector.url, "--supervised")
+        traces, requests = set(), set()
+        for turn in range(3):
+            for _ in range(5):
+                answer = self.ask(subject, "/show")
+                traces.add(answer.body[3:35])
+                requests.add(answer.field("X-Request-Id"))
+            kill_worker(subject, turn + 1)
+        self.assertEqual(len(traces), 15, traces)
+        self.assertEqual(len(requests), 15, requests)
 
     def ask_often(self, subject):
         with subject.connect() as client:

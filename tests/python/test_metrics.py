@@ -349,6 +349,18 @@ class OwnInstruments(Metered):
 
 
 class Supervised(Metered):
+    def test_the_time_of_processes_outlives_them(self):
+        subject = self.start("io_uring", "--workers", "2", "--supervised")
+        total = "process_cpu_seconds_total"
+        self.ask(subject, asked("/"), 200, 2000)
+        before = self.read(subject).value(total)
+        for _ in range(2):
+            self.kill_workers(subject)
+            after = self.read(subject).value(total)
+            self.assertGreaterEqual(after, before)
+            before = after
+        self.assertGreater(before, 0)
+
     def test_counts_outlive_a_worker_that_is_killed(self):
         for backend in BACKENDS:
             with self.subTest(backend=backend):

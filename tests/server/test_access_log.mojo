@@ -197,6 +197,24 @@ def test_a_client_that_leaves_during_its_answer_has_one_record() raises:
     end(server^, ring)
 
 
+def test_a_client_that_leaves_is_recorded_though_the_function_returns() raises:
+    var ring = make_ring(AccessLog.json_lines())
+    var server = make_server(ring)
+    for path in ["/patient", "/late"]:
+        var peer = server.connect()
+        peer.send(String("GET ", path, " HTTP/1.1\r\nHost: a\r\n\r\n"))
+        server.advance(10)
+        peer.close()
+        server.advance(5000)
+    var records = taken(ring)
+    assert_equal(len(records), 2)
+    for record in records:
+        assert_equal(record.end(), AccessEnd.CLIENT_LEFT)
+    assert_equal(records[0].status, 200)
+    assert_equal(records[1].status, 499)
+    end(server^, ring)
+
+
 def test_a_stream_that_fails_is_broken_off() raises:
     var ring = make_ring(AccessLog.json_lines())
     var server = make_server(ring)
@@ -277,6 +295,20 @@ def failing(req: Request) raises -> Response:
     return Response.stream(_fail)
 
 
+def _write_patiently(req: Request, stream: ResponseStream) raises:
+    try:
+        _write(req, stream)
+    except:
+        return
+
+
+def _wait_first(req: Request, stream: ResponseStream) raises:
+    try:
+        sleep(1000)
+    except:
+        return
+
+
 def _fail(req: Request, stream: ResponseStream) raises:
     stream.write_text("hello")
     raise Error("it fails")
@@ -294,12 +326,22 @@ def make_ring(log: AccessLog) -> PointerTo[AccessRing]:
     )
 
 
+def _patient(req: Request) raises -> Response:
+    return Response.stream(_write_patiently)
+
+
+def _late(req: Request) raises -> Response:
+    return Response.stream(_wait_first)
+
+
 def make_server(ring: PointerTo[AccessRing]) raises -> TestServer[Router[]]:
     var router = Router()
     router.get("/wait/:ms", wait)
     router.post("/wait/:ms", wait)
     router.get("/named", named)
     router.get("/stream", stream)
+    router.get("/patient", _patient)
+    router.get("/late", _late)
     router.get("/failing", failing)
     router.get("/raising", raising)
     router.post("/one", raising)

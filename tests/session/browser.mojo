@@ -10,7 +10,8 @@ from flare.http import (
     ok,
 )
 from flare.json import FromJson, ToJson
-from flare.session import MemorySessions, Session
+from flare.runtime import sleep
+from flare.session import MemorySessions, Session, SessionRecord, SessionStore
 from flare.session.keeping import key_of
 from flare.testing import TestClient
 
@@ -109,6 +110,102 @@ struct Late[H: Handler](Handler):
         var id = String(req.cookie("__Host-session").value())
         self.store.remove(req, key_of(id))
         return ok("late")
+
+
+struct SlowStore(SessionStore):
+    """A store that takes its time to remove a record."""
+
+    var inner: MemorySessions
+    """The records."""
+    var delay_ms: Int
+    """How long it takes."""
+
+    def __init__(out self, inner: MemorySessions, delay_ms: Int = 500):
+        """Creates a slow store.
+
+        Args:
+            inner: The records.
+            delay_ms: How long it takes.
+        """
+        self.inner = inner.copy()
+        self.delay_ms = delay_ms
+
+    def load(self, req: Request, key: String) raises -> Optional[SessionRecord]:
+        """Returns a record.
+
+        Args:
+            req: The request.
+            key: The key.
+
+        Returns:
+            As the inner store.
+
+        Raises:
+            As the inner store.
+        """
+        return self.inner.load(req, key)
+
+    def insert(self, req: Request, key: String, record: SessionRecord) raises:
+        """Adds a record.
+
+        Args:
+            req: The request.
+            key: The key.
+            record: The record.
+
+        Raises:
+            As the inner store.
+        """
+        self.inner.insert(req, key, record)
+
+    def update(
+        self,
+        req: Request,
+        key: String,
+        new_key: String,
+        record: SessionRecord,
+    ) raises -> Bool:
+        """Changes a record.
+
+        Args:
+            req: The request.
+            key: The key.
+            new_key: The new key.
+            record: The record.
+
+        Returns:
+            As the inner store.
+
+        Raises:
+            As the inner store.
+        """
+        return self.inner.update(req, key, new_key, record)
+
+    def touch(self, req: Request, key: String, expires_at: Int) raises:
+        """Extends a record.
+
+        Args:
+            req: The request.
+            key: The key.
+            expires_at: The end.
+
+        Raises:
+            As the inner store.
+        """
+        self.inner.touch(req, key, expires_at)
+
+    def remove(self, req: Request, key: String) raises:
+        """Removes a record, after a while.
+
+        Args:
+            req: The request.
+            key: The key.
+
+        Raises:
+            As the inner store.
+        """
+        sleep(self.delay_ms)
+        self.inner.remove(req, key)
 
 
 def site() raises -> Router[]:

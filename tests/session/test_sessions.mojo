@@ -18,10 +18,11 @@ from flare.session.keeping import key_of
 from flare.sqlite import Database
 from flare.sys.clock import unix_seconds
 from flare.testing import TestClient
+from flare.testing.test_server import TestServer
 
 from tests.asserting import assert_equal, assert_false, assert_true
 
-from .browser import Browser, Late, Visit, site
+from .browser import Browser, Late, SlowStore, Visit, site
 from .protected import NEW, OTHER, keys
 
 
@@ -202,6 +203,44 @@ def test_a_late_request_does_not_bring_a_destroyed_session_back() raises:
         assert_equal(browser.cookie, before)
 
 
+def test_a_client_that_leaves_while_it_signs_out_is_signed_out() raises:
+    for path in [StaticString("/sign-out"), "/out-and-raise"]:
+        var store = MemorySessions()
+        var server = TestServer(Sessions[Visit](site(), SlowStore(store)))
+        var answer = server.exchange(_get("/count", ""))
+        var cookie = answer.split("Set-Cookie: ")[1].split(";")[0]
+        assert_equal(store.count(), 1)
+        var peer = server.connect()
+        peer.send(_get(path, cookie))
+        server.settle()
+        peer.close()
+        server.advance(10)
+        assert_equal(store.count(), 1)
+        server.advance(1000)
+        server.advance(10)
+        assert_equal(store.count(), 0, path)
+        server.stop()
+        assert_equal(server.remains(), "")
+
+
+def test_a_store_that_never_answers_does_not_hold_a_sign_out_up() raises:
+    var store = MemorySessions()
+    var server = TestServer(Sessions[Visit](site(), SlowStore(store, 600_000)))
+    var answer = server.exchange(_get("/count", ""))
+    var cookie = answer.split("Set-Cookie: ")[1].split(";")[0]
+    var peer = server.connect()
+    peer.send(_get("/sign-out", cookie))
+    server.settle()
+    server.advance(6000)
+    server.advance(10)
+    var octets = server.receive(peer)
+    answer = String(StringSlice(unsafe_from_utf8=Span(octets)))
+    assert_true(answer.startswith("HTTP/1.1 50"), answer)
+    peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
 def test_a_session_ends_by_idleness_and_in_any_case() raises:
     var now = unix_seconds()
     var rows: List[Tuple[Int, Int, Bool]] = [
@@ -380,6 +419,13 @@ def check_browser[H: Handler](var browser: Browser[H], renewed: String) raises:
     browser.cookie = ""
     assert_equal(String(browser.get("/peek").text()), "new 0 ")
     assert_false("Set-Cookie" in browser.get("/sign-out").headers)
+
+
+def _get(path: StringSlice, cookie: StringSlice) -> String:
+    var text = String("GET ", path, " HTTP/1.1\r\nHost: a\r\n")
+    if cookie.byte_length() > 0:
+        text.write("Cookie: ", cookie, "\r\n")
+    return String(text, "\r\n")
 
 
 def put(store: MemorySessions, id: String, record: SessionRecord) raises:

@@ -1,6 +1,6 @@
 """Adds an identifier to every response, by which logs can be searched."""
 
-from flare.core import is_token
+from flare.core import PointerTo, heap_create, heap_destroy, is_token
 from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -13,7 +13,8 @@ comptime _INCOMING_OCTETS_MAX = 64
 
 
 struct RequestId[H: Handler](Handler):
-    """Adds `X-Request-Id`: start of the process, worker, and request number.
+    """Adds `X-Request-Id`: the time of the worker's first request, worker, and
+    request number.
 
     The server's own log lines have the same worker and number.
 
@@ -27,7 +28,9 @@ struct RequestId[H: Handler](Handler):
     """Whether to keep the request's own `X-Request-Id`. Set it only behind a
     proxy that sets the field.
     """
-    var _start: String
+    # Empty before the first request. A supervised worker that is started again
+    # copies the state of its supervisor, and counts its requests anew.
+    var _start: PointerTo[String]
 
     def __init__(out self, var inner: Self.H, *, trusts_incoming: Bool = False):
         """Creates middleware that identifies a handler's requests.
@@ -39,7 +42,31 @@ struct RequestId[H: Handler](Handler):
         """
         self.inner = inner^
         self.trusts_incoming = trusts_incoming
-        self._start = hex(unix_ms(), prefix="")
+        self._start = heap_create(String())
+
+    def __init__(out self, *, copy: Self):
+        """Copies the middleware for another worker.
+
+        Args:
+            copy: The middleware to copy.
+        """
+        self.inner = copy.inner.copy()
+        self.trusts_incoming = copy.trusts_incoming
+        self._start = heap_create(String())
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves the middleware.
+
+        Args:
+            move: The middleware to move.
+        """
+        self.inner = move.inner^
+        self.trusts_incoming = move.trusts_incoming
+        self._start = move._start
+
+    def __deinit__(deinit self):
+        """Frees the middleware."""
+        heap_destroy(self._start)
 
     def serve(self, req: Request) raises -> Response:
         """Returns the inner handler's response with the field.
@@ -71,10 +98,12 @@ struct RequestId[H: Handler](Handler):
                 headers.set(_NAME, incoming.value())
                 return
         var exchange = req.unsafe_exchange()
+        if self._start[].byte_length() == 0:
+            self._start[] = hex(unix_ms(), prefix="")
         headers.set(
             _NAME,
             String(
-                self._start,
+                self._start[],
                 "-",
                 exchange[].host.worker,
                 "-",

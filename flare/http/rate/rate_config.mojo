@@ -106,7 +106,8 @@ struct RateLimitConfig(Copyable, Movable):
             name: The name of the policy.
             entries: The number of clients that are remembered.
             workers: The number of workers that share the limit.
-            is_exact: Whether all workers count together.
+            is_exact: Whether all workers count together. Supervised ones, which
+                are processes, cannot.
             reports: Whether each response states the rest of the quota.
         """
         self.requests = requests

@@ -226,7 +226,8 @@ struct RateLimiter(Copyable, Movable):
             Error: `message.headers_too_large`.
         """
         ref state = self._state[]
-        var left = (state.quota_ns - answer.used_ns) // state.request_ns
+        # The clock of another worker may be ahead of that of this one.
+        var left = max(state.quota_ns - answer.used_ns, 0) // state.request_ns
         # Until then, the client has no more than the rest.
         var more_ns = answer.wait_ns
         if more_ns == 0 and answer.used_ns > 0:

@@ -32,6 +32,8 @@ struct SpanFeedState(Movable):
     """How many spans found no room; only the worker changes it."""
     var is_open: Bool
     """Whether a worker uses it; guarded by the lock."""
+    var opening: Int
+    """How often it was opened, so that none closes it for the next one."""
     var is_asleep: PointerTo[UInt32]
     """1 while the thread sleeps; atomic."""
     var lock: Lock
@@ -54,6 +56,7 @@ struct SpanFeedState(Movable):
         self.entries = OctetRingState(RING_OCTETS)
         self.dropped = 0
         self.is_open = False
+        self.opening = 0
         self.is_asleep = is_asleep
         self.lock = lock
         self.exporter = exporter

@@ -57,23 +57,26 @@ def open_feed(s: PointerTo[ExportState]) -> Optional[SpanFeed]:
             s[].is_running = True
     if feed:
         feed.value().state[].is_open = True
+        feed.value().state[].opening += 1
         s[].open_count += 1
     s[].lock.release()
     return feed
 
 
-def close_feed(feed: SpanFeed):
+def close_feed(feed: SpanFeed, opening: Int):
     """Ends a feed, unless it has ended. The last one waits until all spans are
     reported, for at most five seconds.
 
     Args:
         feed: The feed; it gets no more spans.
+        opening: Its count of openings when it was opened. Another worker may
+            have it by now.
     """
     var s = feed.state[].exporter.unsafe_bitcast[ExportState]()
     s[].lock.acquire()
-    var was_open = feed.state[].is_open
-    feed.state[].is_open = False
+    var was_open = feed.state[].is_open and feed.state[].opening == opening
     if was_open:
+        feed.state[].is_open = False
         s[].open_count -= 1
     var is_last = was_open and s[].open_count == 0
     var thread = s[].thread

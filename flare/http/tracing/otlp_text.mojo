@@ -64,7 +64,7 @@ def append_span(
     var route = rest[: Int(facts.texts.route)]
     var trace_state = rest[Int(facts.texts.route) :]
     text.append('{"traceId":"')
-    write_trace_id(text.reserve(TRACE_ID_OCTETS), facts.context)
+    write_trace_id(_room(text, TRACE_ID_OCTETS), facts.context)
     text.advance(TRACE_ID_OCTETS)
     text.append('","spanId":"')
     _append_id(text, facts.context.span_id)
@@ -158,6 +158,12 @@ def _append_text(
     text.append("}}")
 
 
+def _room(mut text: TextBuffer, count: Int) -> Span[UInt8, MutUntrackedOrigin]:
+    return Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=text.reserve(count), length=count
+    )
+
+
 def _append_id(mut text: TextBuffer, id: UInt64):
-    write_digits(text.reserve(SPAN_ID_OCTETS), id)
+    write_digits(_room(text, SPAN_ID_OCTETS), id)
     text.advance(SPAN_ID_OCTETS)

@@ -11,6 +11,7 @@ from flare.http.spans.span_feed import SpanFeed, SpanFeedState
 from flare.message import TraceContext
 from flare.runtime.current import current_reactor
 from flare.runtime.turn_parts import OutletEnd
+from flare.sys.process import process_id
 from flare.sys.random import fill_random
 
 from .exporting import close_feed
@@ -33,23 +34,35 @@ struct _WorkerState(Movable):
     # Makes the first halves of trace ids differ between workers for good.
     var salt: UInt64
     var feed: Optional[SpanFeed]
+    var opening: Int
     # Whether the worker has asked the exporter for its feed.
     var has_asked: Bool
 
+    # Whether the generator was seeded.
+    var has_seed: Bool
+
     def __init__(out self):
-        var octets = Array[UInt64, 2](fill=0)
-        _ = fill_random(
-            Span[UInt8, MutUntrackedOrigin](
-                unsafe_ptr=octets.unsafe_ptr()
-                .unsafe_origin_cast[MutUntrackedOrigin]()
-                .unsafe_bitcast[UInt8](),
-                length=16,
-            )
-        )
-        self.seed = octets[0]
-        self.salt = octets[1]
+        self.seed = 0
+        self.salt = 0
         self.feed = None
+        self.opening = 0
         self.has_asked = False
+        self.has_seed = False
+
+    # At the first request: a worker that is a process copies the state of its
+    # supervisor each time that it starts.
+    @no_inline
+    def begin_seed(mut self):
+        var octets = Array[UInt8, 16](fill=0)
+        if fill_random(Span(octets)) < 0:
+            # Ids that are less random are better than the same for all.
+            self.seed = UInt64(now_ns()) * _STEP
+            self.salt = UInt64(process_id()) * _STEP
+        else:
+            for i in range(8):
+                self.seed = self.seed << 8 | UInt64(octets[i])
+                self.salt = self.salt << 8 | UInt64(octets[8 + i])
+        self.has_seed = True
 
 
 struct Tracing[H: Handler](Handler):
@@ -136,7 +149,7 @@ struct Tracing[H: Handler](Handler):
         reported, for at most five seconds.
         """
         if self._worker[].feed:
-            close_feed(self._worker[].feed.value())
+            close_feed(self._worker[].feed.value(), self._worker[].opening)
         heap_destroy(self._worker)
 
     def serve(self, req: Request) raises -> Response:
@@ -208,7 +221,8 @@ struct Tracing[H: Handler](Handler):
 
     @always_inline
     def _new_trace(self) -> TraceContext:
-        var high = self._random() ^ self._worker[].salt
+        var high = self._random()
+        high ^= self._worker[].salt
         var low = self._random()
         return TraceContext(
             high,
@@ -220,6 +234,8 @@ struct Tracing[H: Handler](Handler):
     @always_inline
     def _random(self) -> UInt64:
         # SplitMix64; never 0, which is no id.
+        if not self._worker[].has_seed:
+            self._worker[].begin_seed()
         self._worker[].seed += _STEP
         var z = self._worker[].seed
         z = (z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9
@@ -238,6 +254,8 @@ struct Tracing[H: Handler](Handler):
         self._worker[].has_asked = True
         var feed = self._exporter.value().open_feed()
         self._worker[].feed = feed
+        if feed:
+            self._worker[].opening = feed.value().state[].opening
         var reactor = current_reactor()
         if feed and reactor:
             # The process of a supervised worker ends without destructors.
@@ -254,7 +272,9 @@ struct Tracing[H: Handler](Handler):
 
 
 def _close(feed: Erased):
-    close_feed(SpanFeed(feed.unsafe_bitcast[SpanFeedState]()))
+    # Nobody can have it before its own worker has called this.
+    var state = feed.unsafe_bitcast[SpanFeedState]()
+    close_feed(SpanFeed(state), state[].opening)
 
 
 def _incoming(req: Request) -> Optional[TraceContext]:
@@ -272,7 +292,8 @@ def _state_of(req: Request) -> String:
     var whole = String()
     for value in req.headers.values(_TRACE_STATE):
         if (
-            whole.byte_length() + value.byte_length() >= TRACE_STATE_OCTETS_MAX
+            whole.byte_length() + value.byte_length() + Int(whole.byte_length() > 0)
+            > TRACE_STATE_OCTETS_MAX
             or not _is_printable(value.as_bytes())
         ):
             return ""

@@ -10,7 +10,7 @@ from flare.core import OctetPointer, copy_octets, equals_ignoring_case
 from flare.http.exchange import Exchange
 from flare.http.request_values import find_value
 from flare.http.spans.span import OpenSpan
-from flare.message import FieldLine, Method
+from flare.message import FieldLine, Method, TraceContext
 from flare.message.trace_context import (
     TRACE_ID_OCTETS,
     TRACE_ID_START,
@@ -101,23 +101,14 @@ def put_record(
         facts.request_octets = x.content.received
         facts.method = x.head.method.id
         _view_head(exchange, fields, views)
-    var own_trace_id = Array[UInt8, TRACE_ID_OCTETS](uninitialized=True)
+    var own_trace = TraceContext(0, 0, 0, False)
+    var has_own_trace = False
     if fields.has(AccessFields.TRACE_ID) and x.app.values:
         # The server's own trace, which an untrusted client does not choose.
         var span = find_value[OpenSpan](x.app.values)
         if span:
-            write_trace_id(
-                own_trace_id.unsafe_ptr().unsafe_origin_cast[
-                    MutUntrackedOrigin
-                ](),
-                span.unsafe_value()[].span.state[].facts.context,
-            )
-            views.trace_id = _Octets(
-                unsafe_ptr=own_trace_id.unsafe_ptr()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[ImmUntrackedOrigin](),
-                length=TRACE_ID_OCTETS,
-            )
+            own_trace = span.unsafe_value()[].span.state[].facts.context
+            has_own_trace = True
     facts.target_octets = Int32(len(views.target))
     ref texts = facts.texts
     texts.target = UInt16(min(len(views.target), target_octets_max))
@@ -127,27 +118,40 @@ def put_record(
     texts.referer = UInt16(min(len(views.referer), REFERER_OCTETS_MAX))
     texts.request_id = UInt16(min(len(views.request_id), REQUEST_ID_OCTETS_MAX))
     texts.trace_id = UInt16(len(views.trace_id))
+    if has_own_trace:
+        texts.trace_id = UInt16(TRACE_ID_OCTETS)
     var entry = ring.reserve(FACTS_OCTETS + texts.total())
     if not entry:
         return False
     entry.unsafe_value().unsafe_bitcast[AccessFacts]()[] = facts
-    _copy_texts(
+    var last = _copy_texts(
         entry.unsafe_value().unsafe_offset(FACTS_OCTETS), views, facts.texts
     )
+    if has_own_trace:
+        write_trace_id(
+            Span[UInt8, MutUntrackedOrigin](
+                unsafe_ptr=last, length=TRACE_ID_OCTETS
+            ),
+            own_trace,
+        )
+    else:
+        _ = _copy(last, views.trace_id, facts.texts.trace_id)
     ring.publish()
     return True
 
 
 @always_inline
-def _copy_texts(to: OctetPointer, views: _Views, texts: AccessTexts):
+def _copy_texts(
+    to: OctetPointer, views: _Views, texts: AccessTexts
+) -> OctetPointer:
+    # All but the last one, for which it returns the place.
     var at = to
     at = _copy(at, views.target, texts.target)
     at = _copy(at, views.method, texts.method)
     at = _copy(at, views.route, texts.route)
     at = _copy(at, views.user_agent, texts.user_agent)
     at = _copy(at, views.referer, texts.referer)
-    at = _copy(at, views.request_id, texts.request_id)
-    _ = _copy(at, views.trace_id, texts.trace_id)
+    return _copy(at, views.request_id, texts.request_id)
 
 
 @always_inline

@@ -15,12 +15,7 @@ from flare.runtime.line_queue import LAST_LINES_MS
 from flare.runtime.octet_ring import OctetRing, OctetRingState
 from flare.sys.clock import monotonic_ns, unix_us
 from flare.sys.errno import EINVAL, ENOMEM
-from flare.sys.file import (
-    STANDARD_OUTPUT,
-    close_descriptor,
-    has_position,
-    write_whole,
-)
+from flare.sys.file import STANDARD_OUTPUT
 from flare.sys.file_writing import open_to_append
 from flare.sys.process import block_signals
 from flare.sys.signal import SIGPIPE
@@ -29,6 +24,7 @@ from flare.sys.thread import Lock, join_thread_within, start_thread
 from .access_entry import FACTS_OCTETS, put_record
 from .access_facts import AccessEvent, AccessFacts, AccessFields
 from .access_format import AccessFormat, AccessOptions, append_line
+from .access_outlet import AccessOutlet
 from .access_record import AccessRecord
 
 comptime RING_OCTETS = 512 * 1024
@@ -37,10 +33,6 @@ the head of a browser.
 """
 comptime _FULL_OCTETS = RING_OCTETS // 4
 comptime _PAUSE_MS = 20
-# A write(2) of so many octets is never mixed with those of other processes that
-# write to the same pipe (PIPE_BUF).
-comptime _PIPE_OCTETS = 4096
-comptime _FILE_OCTETS = 64 * 1024
 comptime _FILE_MODE = 0o640
 comptime _NS_PER_US = 1_000
 
@@ -89,10 +81,8 @@ struct AccessQueue(Movable):
 
     var options: AccessOptions
     """How records are written."""
-    var descriptor: Int32
+    var outlet: AccessOutlet
     """The destination of lines."""
-    var write_octets_max: Int
-    """At most so many octets of whole lines are written at once."""
     var rings: List[PointerTo[AccessRing]]
     """One ring for each worker."""
     var lock: Lock
@@ -118,10 +108,7 @@ struct AccessQueue(Movable):
             descriptor: The destination of lines.
         """
         self.options = options
-        self.descriptor = descriptor
-        self.write_octets_max = _PIPE_OCTETS
-        if has_position(descriptor):
-            self.write_octets_max = _FILE_OCTETS
+        self.outlet = AccessOutlet(descriptor)
         self.rings = []
         self.lock = Lock.create()
         self.is_asleep = 0
@@ -226,8 +213,7 @@ def end_queue(queue: Erased):
 def _destroy(q: PointerTo[AccessQueue]):
     for ring in q[].rings:
         heap_destroy(ring)
-    if q[].descriptor != STANDARD_OUTPUT:
-        _ = close_descriptor(q[].descriptor)
+    q[].outlet.close()
     q[].lock.destroy()
     heap_destroy(q)
 
@@ -304,7 +290,7 @@ def _add_line(q: PointerTo[AccessQueue]):
     ref line = q[].line
     append_line(line, q[].record, q[].options.format)
     line.append("\n")
-    if len(q[].lines) + len(line) > q[].write_octets_max:
+    if len(q[].lines) + len(line) > q[].outlet.write_octets_max:
         _write_lines(q)
     q[].lines.append(line.span())
     line.shorten(len(line))
@@ -312,5 +298,5 @@ def _add_line(q: PointerTo[AccessQueue]):
 
 def _write_lines(q: PointerTo[AccessQueue]):
     if len(q[].lines) > 0:
-        write_whole(q[].descriptor, q[].lines.span())
+        q[].outlet.write(q[].lines.span())
         q[].lines.shorten(len(q[].lines))

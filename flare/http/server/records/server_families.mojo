@@ -6,6 +6,7 @@ no names for the parts of a server; those begin with `flare_`. The names of
 """
 
 from flare.core import PointerTo
+from flare.metrics.area import Area, CPU_WORD, PROCESS_WORD
 from flare.metrics.metrics_text import MetricsText
 from flare.proto.h1 import H1Rule
 from flare.sys.process_usage import process_usage
@@ -36,28 +37,35 @@ def write_server_families(
 
 
 def write_process_families(
-    text: PointerTo[MetricsText], processes: List[Int], created_ms: Int
+    text: PointerTo[MetricsText],
+    areas: List[Area],
+    past_cpu_ms: Int,
+    created_ms: Int,
 ):
     """Writes the use of CPU, memory and descriptors.
 
     Args:
         text: The destination.
-        processes: Their ids.
+        areas: An area of each process.
+        past_cpu_ms: The CPU time of processes that have ended.
         created_ms: When the registry was created, since 1970.
     """
-    var cpu_ms = 0
+    var cpu_ms = past_cpu_ms
     var resident = 0
     var descriptors = 0
     var knows_descriptors = True
-    for process in processes:
-        var usage = process_usage(process)
+    for area in areas:
+        var usage = process_usage(area.head(PROCESS_WORD))
+        var own_cpu_ms = area.head(CPU_WORD)
         # One that has died is restarted.
         if usage:
-            cpu_ms += usage.value().cpu_ms
+            own_cpu_ms = max(own_cpu_ms, usage.value().cpu_ms)
+            area.set_head(CPU_WORD, own_cpu_ms)
             resident += usage.value().resident_octets
             descriptors += usage.value().descriptors
             if usage.value().descriptors < 0:
                 knows_descriptors = False
+        cpu_ms += own_cpu_ms
     comptime CPU: StaticString = "process_cpu_seconds"
     text[].begin(CPU, "counter", "CPU time of the processes.", "seconds")
     text[].begin_sample(CPU, "_total")

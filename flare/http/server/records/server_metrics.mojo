@@ -14,6 +14,7 @@ from flare.metrics.area import (
     Area,
     BEGUN_WORD,
     OWNER_WORD,
+    PAST_CPU_WORD,
     PROCESS_WORD,
     START_WORD,
     THREAD_WORD,
@@ -280,6 +281,8 @@ def _write(owner: Erased, text: PointerTo[MetricsText]):
     ref s = servers[].registry[]
     var sums = WorkerStatistics()
     var processes = List[Int]()
+    var areas = List[Area]()
+    var past_cpu_ms = 0
     var workers = 0
     s.lock.acquire()
     sums.add(servers[].past)
@@ -287,11 +290,13 @@ def _write(owner: Erased, text: PointerTo[MetricsText]):
         if _add_counters(area, sums):
             workers += 1
         var process = area.head(PROCESS_WORD)
+        past_cpu_ms += area.head(PAST_CPU_WORD)
         if process != 0 and process not in processes:
             processes.append(process)
+            areas.append(area)
     s.lock.release()
     write_server_families(text, sums, workers)
-    write_process_families(text, processes, s.created_ms)
+    write_process_families(text, areas, past_cpu_ms, s.created_ms)
 
 
 def _note_start(area: Area, counters: PointerTo[WorkerStatistics]):
