@@ -26,8 +26,8 @@ comptime PROCESS_WORD = 1
 comptime THREAD_WORD = 3
 """The word of the head with the id of the worker's thread."""
 comptime CPU_WORD = 4
-"""The word of the head with the CPU time of the process, as a reader has last seen
-it, in milliseconds; of a process with several areas only one has it."""
+"""The word of the head with the CPU time of the process, in milliseconds, as a
+reader has last seen it. Of a process with several areas, one has it."""
 comptime PAST_CPU_WORD = 5
 """The word of the head with the CPU time of the processes that had the area
 before, as far as readers have seen it."""

@@ -1,4 +1,4 @@
-"""Counts what databases do, in the metrics of the worker that asks them.
+"""Counts the statements of databases, in the metrics of the worker that asks them.
 
 The families have the names of OpenTelemetry's conventions. A registry has them
 from the start, because families cannot follow a server. They are in its text
@@ -64,7 +64,7 @@ struct DatabaseMeterState(Movable):
     var waiting: Optional[Gauge]
     """Statements that wait for a connection."""
     var shown: DatabaseUse
-    """What the gauges have of this database: others share them."""
+    """The share of this database in the gauges, which others use too."""
 
     def __init__(out self, system: StaticString):
         """Creates a meter that counts nowhere yet.
@@ -142,7 +142,7 @@ struct DatabaseMeter(TrivialRegisterPassable):
         )
 
     def show(self, use: DatabaseUse):
-        """Shows the present use.
+        """Sets the present use.
 
         Args:
             use: The use.
@@ -184,7 +184,9 @@ struct DatabaseMeter(TrivialRegisterPassable):
             Series.of_known(self.state[].registry, _DURATIONS, key)
         )
 
-    def _gauge(self, name: StaticString, connection_state: StringSlice) -> Gauge:
+    def _gauge(
+        self, name: StaticString, connection_state: StringSlice
+    ) -> Gauge:
         var key = SeriesKey()
         key.add(self.state[].system)
         if connection_state.byte_length() > 0:

@@ -132,8 +132,9 @@ def registry_of_thread() -> Int:
     var word = thread_word()[]
     if word == 0:
         return 0
-    ref own = PointerTo[ReactorState](unsafe_from_address=word)[
-    ].outlets.metrics_place
+    ref own = PointerTo[ReactorState](
+        unsafe_from_address=word
+    )[].outlets.metrics_place
     if not own:
         return 0
     return own.unsafe_value().unsafe_bitcast[PlaceState]()[].registry

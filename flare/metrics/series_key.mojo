@@ -64,9 +64,9 @@ struct SeriesKey(Movable):
             if octets[i] >= 0x80:
                 count = sequence_octets(octets, i)
             for k in range(max(count, 1)):
-                self._octets[self._count] = (
-                    octets[i + k] if count > 0 else UInt8(ord("?"))
-                )
+                self._octets[self._count] = octets[
+                    i + k
+                ] if count > 0 else UInt8(ord("?"))
                 self._count += 1
             i += max(count, 1)
         self._octets[self._count] = KEY_END

@@ -299,7 +299,7 @@ struct DatabasePool(TrivialRegisterPassable):
         return counts
 
     def show_use(self):
-        """Shows the use of connections in the metrics of the worker."""
+        """Reports the use of connections to the metrics of the worker."""
         ref meter = self.state[].target.meter
         if not meter.counts():
             return

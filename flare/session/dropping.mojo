@@ -69,7 +69,7 @@ def drop_for_certain[
         drop[].parent.wake()
 
     try:
-        spawn(run^).detach()
+        spawn(run).detach()
     except e:
         heap_destroy(drop)
         raise e^

@@ -97,13 +97,17 @@ def test_requests_to_others_continue_the_trace_with_its_state() raises:
         ("tracestate: a=1,b=2\r\nTraceState: c=3\r\n", "a=1,b=2,c=3"),
         (String("tracestate: a=", "x" * 510, "\r\n"), String("a=", "x" * 510)),
         (
-            String("tracestate: a=", "x" * 500, "\r\ntracestate: b=3456789\r\n"),
+            String(
+                "tracestate: a=", "x" * 500, "\r\ntracestate: b=3456789\r\n"
+            ),
             String("a=", "x" * 500, ",b=3456789"),
         ),
         # A list that is too long, or not printable, is dropped whole.
         (String("tracestate: a=", "x" * 511, "\r\n"), ""),
         (
-            String("tracestate: a=", "x" * 500, "\r\ntracestate: b=34567890\r\n"),
+            String(
+                "tracestate: a=", "x" * 500, "\r\ntracestate: b=34567890\r\n"
+            ),
             "",
         ),
         ("tracestate: a=\xc3\xa9\r\n", ""),

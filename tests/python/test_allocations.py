@@ -19,6 +19,7 @@ from tested_programs import PROGRAMS, ROOT, build
 
 BODY = b"x" * 100
 REQUESTS = 2_000
+ROUNDS_MAX = 5
 
 
 def request(path):
@@ -182,12 +183,21 @@ class Allocations(unittest.TestCase):
                 with socket.create_connection(("127.0.0.1", port), 10) as peer:
                     ask(peer, path)
                     before = struct.unpack("<qq", counters[:16])
-                    ask(peer, path)
-                    after = struct.unpack("<qq", counters[:16])
-                self.assertGreater(before[0], 0, "Mojo's allocations are not counted")
-                self.assertGreater(before[1], 0, "libc's allocations are not counted")
+                    self.assertGreater(before[0], 0, "Mojo's allocations are not counted")
+                    self.assertGreater(before[1], 0, "libc's allocations are not counted")
+                    # What happens once in a while, such as a look at a file, is in
+                    # some rounds. What each request does is in all of them.
+                    least = None
+                    for self.rounds in range(1, ROUNDS_MAX + 1):
+                        ask(peer, path)
+                        after = struct.unpack("<qq", counters[:16])
+                        count = after[0] - before[0], after[1] - before[1]
+                        least = min(least or count, count, key=sum)
+                        before = after
+                        if least == (0, 0):
+                            break
                 counters.close()
-                return after[0] - before[0], after[1] - before[1]
+                return least
             finally:
                 server.terminate()
                 server.wait(10)
@@ -340,7 +350,7 @@ class Allocations(unittest.TestCase):
             count = self.count(backend, b"/metered/1234")
             self.assertEqual(count, (0, 0))
             lines = log.read_text().splitlines()
-            self.assertEqual(len(lines), 2 * REQUESTS)
+            self.assertEqual(len(lines), (1 + self.rounds) * REQUESTS)
             self.assertIn('"route":"/metered/:id","status":200', lines[-1])
 
     def test_a_request_through_middleware_allocates_nothing(self):

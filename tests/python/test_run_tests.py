@@ -146,6 +146,17 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual((outcome.passed, outcome.failed), (4, 1))
         self.assertIn("FAIL", outcome.output)
 
+    def test_a_failed_assertion_of_the_suites_is_told(self):
+        own = (REPOSITORY / "tests/asserting.mojo").read_text()
+        self.write("tests/asserting.mojo", own)
+        second = FAILING.replace("std.testing", "tests.asserting")
+        options = ["-I", str(self.root), "-I", str(REPOSITORY)]
+        with mock.patch.object(Runner, "options_of", return_value=options):
+            outcome = self.suite(second)
+        self.assertEqual((outcome.passed, outcome.failed), (4, 1))
+        self.assertIn("test_that_fails alone: exit code 3", outcome.output)
+        self.assertRegex(outcome.output, r"test_b.mojo:\d+:\d+: 1 is not 2")
+
     def test_tests_around_an_abort_are_counted_one_by_one(self):
         outcome = self.suite(ABORTING)
         self.assertEqual((outcome.passed, outcome.failed), (3, 2))

@@ -272,7 +272,7 @@ struct Tracing[H: Handler](Handler):
 
 
 def _close(feed: Erased):
-    # Nobody can have it before its own worker has called this.
+    # No other worker can have it before its own one has called this.
     var state = feed.unsafe_bitcast[SpanFeedState]()
     close_feed(SpanFeed(state), state[].opening)
 
@@ -291,11 +291,9 @@ def _state_of(req: Request) -> String:
     # dropped whole: its last member would be cut in two.
     var whole = String()
     for value in req.headers.values(_TRACE_STATE):
-        if (
-            whole.byte_length() + value.byte_length() + Int(whole.byte_length() > 0)
-            > TRACE_STATE_OCTETS_MAX
-            or not _is_printable(value.as_bytes())
-        ):
+        if whole.byte_length() + value.byte_length() + Int(
+            whole.byte_length() > 0
+        ) > TRACE_STATE_OCTETS_MAX or not _is_printable(value.as_bytes()):
             return ""
         if whole.byte_length() > 0:
             whole += ","

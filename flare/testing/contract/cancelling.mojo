@@ -1,9 +1,9 @@
 """Claims about ending operations early, and about reusing their slots."""
 
-from std.testing import assert_equal, assert_true
 
 from flare.runtime.operation import CANCELLED, OperationKind
 
+from .claims import assert_equal, assert_true
 from .scene import Scene
 from .world import ReactorWorld
 

@@ -1,6 +1,5 @@
 """Claims about the start and the end of connections."""
 
-from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.runtime.operation import (
@@ -12,6 +11,7 @@ from flare.runtime.operation import (
 )
 from flare.sys.socket_address import SocketAddressStorage
 
+from .claims import assert_equal, assert_true
 from .scene import Scene
 from .world import ReactorWorld
 

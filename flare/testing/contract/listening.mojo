@@ -2,13 +2,13 @@
 operation.
 """
 
-from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.runtime.operation import CANCELLED, OperationKind
 from flare.sys.errno import EAGAIN
 from flare.sys.file import close_descriptor
 
+from .claims import assert_equal, assert_true
 from .connecting import check_connected, connect
 from .scene import Scene
 from .world import ReactorWorld

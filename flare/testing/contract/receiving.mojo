@@ -1,11 +1,11 @@
 """Claims about receiving octets."""
 
-from std.testing import assert_equal, assert_true
 
 from flare.core import Buffer
 from flare.runtime.operation import NO_BUFFERS, OperationKind
 from flare.runtime.reactor import RECEIVE_BUFFER_OCTETS, ReactorConfig
 
+from .claims import assert_equal, assert_true
 from .scene import Scene
 from .world import ReactorWorld
 

@@ -1,6 +1,5 @@
 """Runs operations on a reactor and records their completions."""
 
-from std.testing import assert_equal, assert_true
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.runtime.operation import (
@@ -10,6 +9,7 @@ from flare.runtime.operation import (
 )
 from flare.runtime.reactor import Reactor, ReactorConfig
 
+from .claims import assert_equal, assert_true
 from .world import ReactorWorld
 
 comptime _TURNS_MAX = 3_000

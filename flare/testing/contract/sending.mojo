@@ -1,10 +1,10 @@
 """Claims about sending octets."""
 
-from std.testing import assert_equal, assert_true
 
 from flare.runtime.operation import CANCELLED, OperationKind
 from flare.sys.sealed_pages import SealedPages
 
+from .claims import assert_equal, assert_true
 from .scene import Scene, Watch
 from .world import ReactorWorld
 

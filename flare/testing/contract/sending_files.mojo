@@ -1,12 +1,12 @@
 """Claims about sending octets of a file."""
 
 from std.tempfile import NamedTemporaryFile
-from std.testing import assert_equal, assert_true
 
 from flare.runtime.operation import CANCELLED, FileRange, OperationKind
 from flare.sys.file import close_descriptor
 from flare.sys.folder import open_file_in
 
+from .claims import assert_equal, assert_true
 from .scene import Scene, Watch
 from .world import ReactorWorld
 

@@ -1,6 +1,5 @@
 """Claims about the turn of a loop: its waits, and the order of events."""
 
-from std.testing import assert_equal, assert_true
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.runtime.current import (
@@ -15,6 +14,7 @@ from flare.runtime.timer_wheel import TimerEntry
 from flare.sys.limits import raise_descriptor_limit
 from flare.sys.thread import join_thread, start_thread
 
+from .claims import assert_equal, assert_true
 from .scene import Scene, Watch
 from .world import ReactorWorld
 
