@@ -34,7 +34,7 @@ from tidy_source import Source
 
 RUNS_MAX = 300_000
 FAULTS_MIN = 3
-SAMPLE_PARTS = 6
+SAMPLE_PARTS = 12
 FORMAT = re.compile(
     r"file (?P<file>\S+)\n(?:test (?P<test>\S+)\n)?why (?P<why>[^\n]+)\n"
     r"<<<<<<<\n(?P<old>.*?)\n"
@@ -232,7 +232,7 @@ def run_harness(binary: Path, runs: int) -> tuple[bool, str]:
 
 
 def sample_of(paths: list[Path], root: Path) -> list[Path]:
-    """Chooses a fault for each harness of a sixth of them. Another sixth and
+    """Chooses a fault for each harness of a twelfth of them. Another twelfth and
     other faults have their turn when sources change."""
     folders = sorted({path.parent for path in paths})
     everything = hashlib.sha256()
@@ -280,7 +280,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=RUNS_MAX)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
-        "--sample", action="store_true", help="one fault for each harness of a sixth"
+        "--sample", action="store_true", help="one fault for each harness of a twelfth"
     )
     parser.add_argument(
         "--list", action="store_true",

@@ -520,7 +520,11 @@ struct ExchangeState(Movable):
             An error `http.content …` with the status that answers it.
         """
         if self.content.status != 0:
-            raise Error("http.content bad, status ", self.content.status)
+            raise self._content_error()
+
+    @no_inline
+    def _content_error(self) -> Error:
+        return Error("http.content bad, status ", self.content.status)
 
     def take_content(mut self, into: Span[mut=True, UInt8, _]) -> Int:
         """Moves content that has arrived into the reader's memory.

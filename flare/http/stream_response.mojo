@@ -56,7 +56,8 @@ def run_stream(x: Exchange, content: Body) raises:
     if _has_content(x):
         content.run_stream(x)
         if x[].peer_gone:
-            return
+            # A function may have swallowed this error too.
+            raise Error("http.client_left")
         # A function that reads content may have swallowed its error.
         x[].check_content()
     carrier[].end(exchange)

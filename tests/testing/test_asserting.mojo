@@ -27,27 +27,27 @@ def test_what_is_as_wanted_passes() raises:
 
 
 def test_what_differs_ends_the_process() raises:
-    var checks: List[def() thin -> None] = [
-        _differ,
-        _differ_because,
-        _differ_in_text,
-        _differ_in_text_because,
-        _is_not_true,
-        _is_not_true_because,
-        _is_not_false,
-        _is_not_false_because,
-    ]
-    for check in checks:
-        var process = fork_process()
-        if process == 0:
-            # Its message is not one of the suite.
-            _ = close_descriptor(STANDARD_OUTPUT)
-            check()
-            exit_process(0)
-        assert_equal(wait_for_end(process).exit_code(), FAILURE_CODE)
+    assert_equal(_code_of[_differ](), FAILURE_CODE)
+    assert_equal(_code_of[_differ_because](), FAILURE_CODE)
+    assert_equal(_code_of[_differ_in_text](), FAILURE_CODE)
+    assert_equal(_code_of[_differ_in_text_because](), FAILURE_CODE)
+    assert_equal(_code_of[_is_not_true](), FAILURE_CODE)
+    assert_equal(_code_of[_is_not_true_because](), FAILURE_CODE)
+    assert_equal(_code_of[_is_not_false](), FAILURE_CODE)
+    assert_equal(_code_of[_is_not_false_because](), FAILURE_CODE)
 
 
 comptime TESTS = __functions_in_module()
+
+
+def _code_of[check: def() thin -> None]() -> Int:
+    var process = fork_process()
+    if process == 0:
+        # Its message is not one of the suite.
+        _ = close_descriptor(STANDARD_OUTPUT)
+        check()
+        exit_process(0)
+    return wait_for_end(process).exit_code()
 
 
 def _differ():

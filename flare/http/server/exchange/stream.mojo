@@ -59,7 +59,7 @@ def answer_with_stream(x: Exchange, var response: Response):
     except e:
         _break_off(x, e)
         return _end(x, content^)
-    _record_end(x)
+    _record(x, AccessEnd.COMPLETE)
     _end(x, content^)
 
 
@@ -252,15 +252,6 @@ def record_lost(x: Exchange):
         _record(x, AccessEnd.CLIENT_LEFT)
     else:
         record_departure(x)
-
-
-@no_inline
-def _record_end(x: Exchange):
-    # A function may return although its client has left: it catches the error,
-    # or waits for something else.
-    if x[].peer_gone and not x[].stream.upgrade.has_said_end:
-        return record_lost(x)
-    _record(x, AccessEnd.COMPLETE)
 
 
 @no_inline
