@@ -55,8 +55,10 @@ def run_stream(x: Exchange, content: Body) raises:
         return
     if _has_content(x):
         content.run_stream(x)
-        if x[].peer_gone:
-            # A function may have swallowed this error too.
+        if x[].peer_gone or (
+            x[].peer_ended and x[].fiber.unsafe_value().is_cancelled()
+        ):
+            # A function may have swallowed this error.
             raise Error("http.client_left")
         # A function that reads content may have swallowed its error.
         x[].check_content()
