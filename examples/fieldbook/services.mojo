@@ -1,0 +1,96 @@
+"""What handlers use: the database, the pictures, the changes and the counters.
+"""
+
+from flare.core import PointerTo
+from flare.http import StaticFiles
+from flare.metrics import Counter, Gauge, Metrics
+from flare.prelude import *
+from flare.runtime import Broadcast
+from flare.session import SqliteSessions
+from flare.sqlite import Database
+
+
+@fieldwise_init
+struct Change(Copyable):
+    """A change of a note, for the pages that show it."""
+
+    var kind: StaticString
+    var json: String
+
+
+@fieldwise_init
+struct Counts(Copyable):
+    """The counters of the program, besides those of the server."""
+
+    var sign_ins: Counter
+    var wrong_passwords: Counter
+    var notes: Counter
+    var pictures: Counter
+    var watchers: Gauge
+
+    @staticmethod
+    def of(metrics: Metrics) raises -> Self:
+        var sign_ins = metrics.counter(
+            "sign_ins_total", "Forms to sign in.", labels=["result"]
+        )
+        return Self(
+            sign_ins.of("ok"),
+            sign_ins.of("wrong"),
+            metrics.counter("notes_total", "Notes that were written."),
+            metrics.counter("pictures_total", "Pictures that were stored."),
+            metrics.gauge("watchers", "Pages that wait for changes."),
+        )
+
+
+@fieldwise_init
+struct Common(Copyable):
+    """What all workers have in common."""
+
+    var data: String
+    """The path of the folder with the database and the pictures."""
+    var pictures: StaticFiles
+    var changes: Broadcast[Change]
+    var counts: Counts
+
+
+@fieldwise_init
+struct Services(Movable):
+    """The state of one worker: a database of its own, and what is common."""
+
+    var database: Database
+    var common: Common
+
+
+def open_services(worker: Int, common: Common) raises -> Services:
+    return Services(open_database(common.data), common.copy())
+
+
+def database_of(req: Request) raises -> PointerTo[Database]:
+    return Pointer(to=State[Services].of(req)[].database)
+
+
+def open_database(data: String) raises -> Database:
+    return Database(data + "/fieldbook.db")
+
+
+def create_tables(database: Database) raises:
+    """Creates the tables, unless they exist. Call it before the server starts.
+    """
+    _ = database.execute(
+        "CREATE TABLE IF NOT EXISTS people ("
+        " name TEXT PRIMARY KEY COLLATE NOCASE,"
+        " salt BLOB NOT NULL,"
+        " hash BLOB NOT NULL)"
+    )
+    _ = database.execute(
+        "CREATE TABLE IF NOT EXISTS notes ("
+        # An id is never used again, so a page cannot mistake a note.
+        " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " author TEXT NOT NULL REFERENCES people(name),"
+        " place TEXT NOT NULL,"
+        " text TEXT NOT NULL,"
+        " picture TEXT,"
+        " written_at TEXT NOT NULL"
+        " DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')))"
+    )
+    SqliteSessions.create_table(database)
