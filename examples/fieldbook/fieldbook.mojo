@@ -5,7 +5,7 @@ those of the others at once."""
 from std.os import makedirs
 from std.sys import argv
 
-from flare.http import AccessLog, Listener, NotifySocket, StaticFiles
+from flare.http import AccessLog, Listener, NotifySocket
 from flare.metrics import Metrics
 from flare.prelude import *
 from flare.runtime import Broadcast
@@ -13,7 +13,8 @@ from flare.tls import TlsIdentity, TlsServerConfig
 
 from people import add_person
 from service import routes, serve
-from services import Change, Common, Counts, create_tables, open_database
+from services import Change, Common, Counts, create_tables
+from services import open_database, picture_files
 
 
 def options() raises -> Dict[String, String]:
@@ -70,9 +71,8 @@ def main() raises:
         return add_person(database, said["--add-person"], input())
     database.close()
     var metrics = Metrics()
-    var pictures = StaticFiles(data + "/pictures")
     var common = Common(
-        data, pictures^, Broadcast[Change](), Counts.of(metrics)
+        data, picture_files(data), Broadcast[Change](), Counts.of(metrics)
     )
     serve(
         listen(said, metrics),

@@ -72,10 +72,8 @@ def store_picture(
 def show_picture(
     person: Person, req: Request, services: State[Services], name: Path[String]
 ) raises -> Response:
-    var response = services[].common.pictures.respond(req, name.value)
-    # Another picture gets another name.
-    response.headers.set("Cache-Control", "private, max-age=86400, immutable")
-    return response^
+    # A path that leads out of the folder gets 404.
+    return services[].common.pictures.respond(req, name.value)
 
 
 def delete_note(
@@ -98,16 +96,25 @@ def delete_note(
 def suffix_of(octets: List[UInt8]) -> StaticString:
     """Returns the suffix of a file name, by the first octets of the content.
     The media type that a client states may be anything."""
-    var head = String()
-    for i in range(min(len(octets), 12)):
-        head += chr(Int(octets[i]))
-    if head.startswith("\x89PNG\r\n\x1a\n"):
+    if _has(octets, 0, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]):
         return ".png"
-    if head.startswith("\xff\xd8\xff"):
+    if _has(octets, 0, [0xFF, 0xD8, 0xFF]):
         return ".jpg"
-    if head.startswith("RIFF") and head.endswith("WEBP"):
+    # RIFF, a length, WEBP.
+    if _has(octets, 0, [0x52, 0x49, 0x46, 0x46]) and _has(
+        octets, 8, [0x57, 0x45, 0x42, 0x50]
+    ):
         return ".webp"
     return ""
+
+
+def _has(octets: List[UInt8], start: Int, wanted: List[UInt8]) -> Bool:
+    if len(octets) < start + len(wanted):
+        return False
+    for i in range(len(wanted)):
+        if octets[start + i] != wanted[i]:
+            return False
+    return True
 
 
 def _read_picture(req: Request) raises -> Optional[List[UInt8]]:

@@ -2,7 +2,7 @@
 """
 
 from flare.core import PointerTo
-from flare.http import StaticFiles
+from flare.http import CacheRule, StaticFiles
 from flare.metrics import Counter, Gauge, Metrics
 from flare.prelude import *
 from flare.runtime import Broadcast
@@ -63,6 +63,12 @@ struct Services(Movable):
 
 def open_services(worker: Int, common: Common) raises -> Services:
     return Services(open_database(common.data), common.copy())
+
+
+def picture_files(data: String) raises -> StaticFiles:
+    # Another picture of a note has another name.
+    var forever = CacheRule("*", "private, max-age=31536000, immutable")
+    return StaticFiles(data + "/pictures", cache_control=[forever])
 
 
 def database_of(req: Request) raises -> PointerTo[Database]:
