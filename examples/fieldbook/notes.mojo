@@ -98,8 +98,7 @@ def write_note(
     person: Person, services: State[Services], draft: Json[Draft]
 ) raises -> Response:
     var note = services[].database.query_one[Note](
-        "INSERT INTO notes (author, place, text) VALUES ($1, $2, $3)"
-        " RETURNING "
+        "INSERT INTO notes (author, place, text) VALUES ($1, $2, $3) RETURNING "
         + COLUMNS,
         person.name,
         draft.value.place,
@@ -154,7 +153,7 @@ def no_such_note() raises -> Response:
 def _check(
     mut problems: Problems, pointer: StringSlice, text: String, octets_max: Int
 ):
-    problems.require(text.strip() != "", pointer, "must not be empty")
+    problems.require(not (text.strip() == ""), pointer, "must not be empty")
     problems.require(
         text.byte_length() <= octets_max,
         pointer,

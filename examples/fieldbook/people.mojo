@@ -73,8 +73,10 @@ def add_person(database: Database, name: String, password: String) raises:
         )
     var hashed = Password.of(password)
     _ = database.execute(
-        "INSERT INTO people VALUES ($1, $2, $3) ON CONFLICT (name)"
-        " DO UPDATE SET salt = excluded.salt, hash = excluded.hash",
+        (
+            "INSERT INTO people VALUES ($1, $2, $3) ON CONFLICT (name)"
+            " DO UPDATE SET salt = excluded.salt, hash = excluded.hash"
+        ),
         name,
         hashed.salt,
         hashed.hash,
@@ -97,7 +99,9 @@ def sign_in(req: Request) raises -> Response:
     )
     var known = no_password()
     if account:
-        known = Password(account.value().salt.copy(), account.value().hash.copy())
+        known = Password(
+            account.value().salt.copy(), account.value().hash.copy()
+        )
     if not known.matches(password) or not account:
         services.common.counts.wrong_passwords.add()
         return sign_in_page(name, "Name or password are wrong.").with_status(
@@ -121,9 +125,7 @@ def by_name(req: Request, keys: RateKeys) raises -> Optional[UInt64]:
     return keys.of(req.form().get("name").or_else("").lower())
 
 
-def guarded_sign_in() raises -> (
-    Limit[RateLimit[RateLimit[FnHandler]]]
-):
+def guarded_sign_in() raises -> Limit[RateLimit[RateLimit[FnHandler]]]:
     """Returns the handler that signs in, with limits against guessing."""
     var of_name = RateLimit(
         FnHandler(sign_in),

@@ -68,7 +68,7 @@ def open_services(worker: Int, common: Common) raises -> Services:
 def picture_files(data: String) raises -> StaticFiles:
     # Another picture of a note has another name.
     var forever = CacheRule("*", "private, max-age=31536000, immutable")
-    return StaticFiles(data + "/pictures", cache_control=[forever])
+    return StaticFiles(data + "/pictures", cache_control=[forever^])
 
 
 def database_of(req: Request) raises -> PointerTo[Database]:

@@ -41,8 +41,10 @@ struct LibraryFunctions[names: List[StaticString]](Movable):
         self.addresses = Array[Int, Self.COUNT](fill=0)
         self.is_loaded = False
         var file_name = String(name)
+        # The types are those of `OwnedDLHandle`: a program may use both, and a
+        # function of C has one signature in a program.
         var handle = external_call["dlopen", OptionalErased](
-            file_name.as_c_string_span(), c_int(_RTLD_NOW)
+            Optional(file_name.as_c_string_span()), c_int(_RTLD_NOW)
         )
         if not handle:
             return
@@ -114,7 +116,7 @@ def library_names[
 def _symbol(handle: Erased, name: StaticString) -> Int:
     var text = String(name)
     var found = external_call["dlsym", OptionalErased](
-        handle, text.as_c_string_span()
+        Optional(handle), text.as_c_string_span()
     )
     return Int(found.value()) if found else 0
 
