@@ -88,9 +88,7 @@ def list_notes(
 def read_note(
     person: Person, services: State[Services], id: Path[Int]
 ) raises -> Response:
-    var note = services[].database.query_optional[Note](
-        "SELECT " + COLUMNS + " FROM notes WHERE id = $1", id.value
-    )
+    var note = note_of(services[], id.value)
     return Json(note.take()).into_response() if note else no_such_note()
 
 
@@ -130,6 +128,12 @@ def change_note(
         return why_not(services[], id.value)
     services[].common.changes.send(Change("changed", dumps(note.value())))
     return Json(note.take()).into_response()
+
+
+def note_of(services: Services, id: Int) raises -> Optional[Note]:
+    return services.database.query_optional[Note](
+        "SELECT " + COLUMNS + " FROM notes WHERE id = $1", id
+    )
 
 
 def why_not(services: Services, id: Int) raises -> Response:

@@ -25,7 +25,7 @@ def sign_in_page(name: String, problem: String) raises -> Response:
             t"<form method='post' action='/sign-in'>"
             t"<p role='alert'>{problem}</p>"
             t"<label>Name <input name='name' value='{name}' required"
-            t" autocomplete='username'></label>"
+            t" autocomplete='username' autocapitalize='none'></label>"
             t"<label>Password <input name='password' type='password' required"
             t" autocomplete='current-password'></label>"
             t"<button>Sign in</button></form></main>"

@@ -25,12 +25,12 @@ struct Password(Copyable):
         """Hashes a password with a new salt."""
         with open("/dev/urandom", "r") as random:
             var salt = random.read_bytes(SALT_OCTETS)
-            return Self(salt.copy(), _hash(text, salt))
+            return Self(salt.copy(), _hash(text, salt.copy()))
 
     def matches(self, text: String) raises -> Bool:
         """Returns whether the text is the password. The time does not depend on
         how many octets of the hash are right."""
-        var found = _hash(text, self.salt)
+        var found = _hash(text, self.salt.copy())
         if len(found) != len(self.hash):
             return False
         var difference = UInt8(0)
@@ -48,19 +48,16 @@ def no_password() -> Password:
     )
 
 
-def _hash(text: String, salt: List[UInt8]) raises -> List[UInt8]:
-    var own_text = text
-    var own_salt = salt.copy()
-
+def _hash(text: String, var salt: List[UInt8]) raises -> List[UInt8]:
     # On a helper thread: the worker serves other requests meanwhile.
-    def derive() raises {var own_text^, var own_salt^} -> List[UInt8]:
+    def derive() raises {var text, var salt^} -> List[UInt8]:
         var hash = List[UInt8](length=HASH_OCTETS, fill=0)
         var crypto = OwnedDLHandle("libcrypto.so.3")
         var succeeded = crypto.call["EVP_PBE_scrypt", c_int](
-            own_text.unsafe_ptr(),
-            UInt(own_text.byte_length()),
-            own_salt.unsafe_ptr(),
-            UInt(len(own_salt)),
+            text.unsafe_ptr(),
+            UInt(text.byte_length()),
+            salt.unsafe_ptr(),
+            UInt(len(salt)),
             UInt64(COST),
             UInt64(BLOCK_SIZE),
             UInt64(PARALLELISM),

@@ -49,28 +49,13 @@ struct Person(Extractor):
         return Self(session[].person.value())
 
 
-@fieldwise_init
-struct Account(Movable):
-    """A row of the table of people."""
-
-    var name: String
-    var salt: List[UInt8]
-    var hash: List[UInt8]
-
-
 def add_person(database: Database, name: String, password: String) raises:
     """Adds a person, or changes their password."""
     if name == "" or name.byte_length() > NAME_OCTETS_MAX:
-        raise Error("a name has 1 to ", NAME_OCTETS_MAX, " octets")
+        raise Error("a name has 1 to 40 octets")
     var length = password.byte_length()
     if length < PASSWORD_OCTETS_MIN or length > PASSWORD_OCTETS_MAX:
-        raise Error(
-            "a password has ",
-            PASSWORD_OCTETS_MIN,
-            " to ",
-            PASSWORD_OCTETS_MAX,
-            " octets",
-        )
+        raise Error("a password has 10 to 200 octets")
     var hashed = Password.of(password)
     _ = database.execute(
         (
@@ -92,17 +77,14 @@ def sign_in(req: Request) raises -> Response:
         or name.byte_length() > NAME_OCTETS_MAX
         or password.byte_length() > PASSWORD_OCTETS_MAX
     ):
-        return bad_request("name or password are too long")
+        return bad_request("no such name or password can be")
     ref services = State[Services].of(req)[]
-    var account = services.database.query_optional[Account](
-        "SELECT name, salt, hash FROM people WHERE name = $1", name
+    var stored = services.database.query_optional[Password](
+        "SELECT salt, hash FROM people WHERE name = $1", name
     )
-    var known = no_password()
-    if account:
-        known = Password(
-            account.value().salt.copy(), account.value().hash.copy()
-        )
-    if not known.matches(password) or not account:
+    # It takes as long for a name that nobody has.
+    var known = stored.take() if stored else no_password()
+    if not known.matches(password):
         services.common.counts.wrong_passwords.add()
         return sign_in_page(name, "Name or password are wrong.").with_status(
             Status.FORBIDDEN
@@ -110,7 +92,7 @@ def sign_in(req: Request) raises -> Response:
     var session = Session[Visit].of(req)
     # Another id, so that one from before the sign-in is worth nothing.
     session.renew()
-    session[].person = account.value().name
+    session[].person = name
     services.common.counts.sign_ins.add()
     return redirect("/", Status.SEE_OTHER)
 
@@ -122,7 +104,7 @@ def sign_out(session: Session[Visit]) raises -> Response:
 
 def by_name(req: Request, keys: RateKeys) raises -> Optional[UInt64]:
     """Counts attempts for a name, from all addresses."""
-    return keys.of(req.form().get("name").or_else("").lower())
+    return keys.of(req.form().get("name").or_else(""))
 
 
 def guarded_sign_in() raises -> Limit[RateLimit[RateLimit[FnHandler]]]:

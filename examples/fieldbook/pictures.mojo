@@ -6,7 +6,7 @@ from flare.http import ProblemDetails
 from flare.prelude import *
 from flare.runtime import blocking
 
-from notes import COLUMNS, Note, why_not
+from notes import no_such_note, note_of, why_not
 from people import Person
 from services import Change, Services
 
@@ -23,50 +23,41 @@ struct Former(Movable):
 def store_picture(
     person: Person, req: Request, services: State[Services], id: Path[Int]
 ) raises -> Response:
+    comptime find = "SELECT picture FROM notes WHERE id = $1 AND author = $2"
+    ref database = services[].database
     # Who may not change the note need not send megabytes first.
-    var former = services[].database.query_optional[Former](
-        "SELECT picture FROM notes WHERE id = $1 AND author = $2",
-        id.value,
-        person.name,
-    )
-    if not former:
+    if not database.query_optional[Former](find, id.value, person.name):
         return why_not(services[], id.value)
-    # With room for the heads of the parts. Longer content gets 413.
-    req.body.set_octets_max(PICTURE_OCTETS_MAX + 4096)
     var octets = _read_picture(req)
-    if not octets:
-        return ProblemDetails(
-            Status.BAD_REQUEST, "the form has no file `picture`"
-        ).into_response()
-    var suffix = suffix_of(octets.value())
+    var suffix = suffix_of(octets)
     if suffix == "":
         return ProblemDetails(
             Status.UNSUPPORTED_MEDIA_TYPE,
-            "a picture is PNG, JPEG or WebP",
+            "the part `picture` is to be PNG, JPEG or WebP",
         ).into_response()
     # A name of the program's own: that of the client could be a path.
-    var name = services[].database.query_one[String](
-        "SELECT lower(hex(randomblob(16)))"
-    )
+    var name = database.query_one[String]("SELECT lower(hex(randomblob(16)))")
     name += suffix
-    var folder = services[].common.data + "/pictures/"
-    _write_file(folder + name, octets.take())
-    var note = services[].database.query_optional[Note](
-        "UPDATE notes SET picture = $3 WHERE id = $1 AND author = $2 RETURNING "
-        + COLUMNS,
-        id.value,
-        person.name,
-        name,
-    )
-    if not note:
-        # It was deleted meanwhile.
-        remove(folder + name)
-        return why_not(services[], id.value)
+    _write_file(_path(services, name), octets^)
+    var former = Optional[Former](None)
+    with database.transaction() as tx:
+        former = tx.query_optional[Former](find, id.value, person.name)
+        _ = tx.execute(
+            "UPDATE notes SET picture = $3 WHERE id = $1 AND author = $2",
+            id.value,
+            person.name,
+            name,
+        )
+    if not former:
+        # The note was deleted meanwhile.
+        remove(_path(services, name))
+        return no_such_note()
     if former.value().picture:
-        remove(folder + former.value().picture.value())
-    services[].common.counts.pictures.add()
-    services[].common.changes.send(Change("changed", dumps(note.value())))
-    return Json(note.take()).into_response()
+        remove(_path(services, former.value().picture.value()))
+    var note = note_of(services[], id.value)
+    if note:
+        services[].common.changes.send(Change("changed", dumps(note.value())))
+    return no_content()
 
 
 def show_picture(
@@ -87,8 +78,7 @@ def delete_note(
     if not former:
         return why_not(services[], id.value)
     if former.value().picture:
-        var folder = services[].common.data + "/pictures/"
-        remove(folder + former.value().picture.value())
+        remove(_path(services, former.value().picture.value()))
     services[].common.changes.send(Change("deleted", String(id.value)))
     return no_content()
 
@@ -117,22 +107,27 @@ def _has(octets: List[UInt8], start: Int, wanted: List[UInt8]) -> Bool:
     return True
 
 
-def _read_picture(req: Request) raises -> Optional[List[UInt8]]:
+def _read_picture(req: Request) raises -> List[UInt8]:
+    """Returns the content of the file `picture`, empty if there is none."""
+    # With room for the heads of the parts. Longer content gets 413.
+    req.body.set_octets_max(PICTURE_OCTETS_MAX + 4096)
     var parts = req.multipart()
     while True:
         var part = parts.next_part()
         if not part:
-            return None
+            return []
         if part.value().name == "picture" and part.value().is_file():
             return parts.octets(PICTURE_OCTETS_MAX)
 
 
-def _write_file(path: String, var octets: List[UInt8]) raises:
-    var own_path = path
+def _path(services: State[Services], name: String) -> String:
+    return String(services[].common.data, "/pictures/", name)
 
+
+def _write_file(path: String, var octets: List[UInt8]) raises:
     # On a helper thread: a slow disk stops no other request.
-    def write() raises {var own_path^, var octets^}:
-        with open(own_path, "w") as file:
+    def write() raises {var path, var octets^}:
+        with open(path, "w") as file:
             file.write_bytes(octets)
 
     blocking(write^)

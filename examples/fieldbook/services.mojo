@@ -25,7 +25,6 @@ struct Counts(Copyable):
     var sign_ins: Counter
     var wrong_passwords: Counter
     var notes: Counter
-    var pictures: Counter
     var watchers: Gauge
 
     @staticmethod
@@ -37,7 +36,6 @@ struct Counts(Copyable):
             sign_ins.of("ok"),
             sign_ins.of("wrong"),
             metrics.counter("notes_total", "Notes that were written."),
-            metrics.counter("pictures_total", "Pictures that were stored."),
             metrics.gauge("watchers", "Pages that wait for changes."),
         )
 
@@ -84,7 +82,7 @@ def create_tables(database: Database) raises:
     """
     _ = database.execute(
         "CREATE TABLE IF NOT EXISTS people ("
-        " name TEXT PRIMARY KEY COLLATE NOCASE,"
+        " name TEXT PRIMARY KEY,"
         " salt BLOB NOT NULL,"
         " hash BLOB NOT NULL)"
     )
