@@ -18,7 +18,7 @@ from services import open_database, picture_files
 
 
 def options() raises -> Dict[String, String]:
-    """Returns what the command line says: `--listen 127.0.0.1:80`."""
+    """Returns the options of the command line, or their defaults."""
     var found: Dict[String, String] = {
         "--listen": "127.0.0.1:8080",
         "--data": "fieldbook-data",

@@ -42,7 +42,7 @@ struct Notes(Copyable, ToJson):
 
 @fieldwise_init
 struct Draft(Copyable, FromJson, Validated):
-    """What a client sends to write or change a note."""
+    """The part of a note that a client writes or changes."""
 
     var place: String
     var text: String

@@ -4,7 +4,7 @@ from std.ffi import OwnedDLHandle, c_int
 
 from flare.runtime import blocking
 
-# 32 MiB and about 60 ms for each password (RFC 7914 section 2).
+# 32 MiB and about 0.1 s for each password (RFC 7914 section 2).
 comptime COST = 1 << 15
 comptime BLOCK_SIZE = 8
 comptime PARALLELISM = 1

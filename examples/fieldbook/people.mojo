@@ -82,7 +82,7 @@ def sign_in(req: Request) raises -> Response:
     var stored = services.database.query_optional[Password](
         "SELECT salt, hash FROM people WHERE name = $1", name
     )
-    # It takes as long for a name that nobody has.
+    # An unknown name takes as long as a wrong password.
     var known = stored.take() if stored else no_password()
     if not known.matches(password):
         services.common.counts.wrong_passwords.add()
@@ -115,7 +115,7 @@ def guarded_sign_in() raises -> Limit[RateLimit[RateLimit[FnHandler]]]:
             requests=10, window_seconds=600, key=by_name, is_exact=True
         ),
     )
-    # Each attempt costs 60 ms of a processor. Behind a proxy, all clients share
+    # Each attempt costs 0.1 s of a processor. Behind a proxy, all clients share
     # this limit.
     var of_client = RateLimit(
         of_name^, RateLimitConfig(requests=60, is_exact=True)

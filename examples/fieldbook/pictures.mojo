@@ -25,7 +25,7 @@ def store_picture(
 ) raises -> Response:
     comptime find = "SELECT picture FROM notes WHERE id = $1 AND author = $2"
     ref database = services[].database
-    # Who may not change the note need not send megabytes first.
+    # A client that may not change the note need not send megabytes first.
     if not database.query_optional[Former](find, id.value, person.name):
         return why_not(services[], id.value)
     var octets = _read_picture(req)

@@ -1,5 +1,4 @@
-"""What handlers use: the database, the pictures, the changes and the counters.
-"""
+"""The database, the pictures, the changes and the counters, for handlers."""
 
 from flare.core import PointerTo
 from flare.http import CacheRule, StaticFiles
@@ -42,7 +41,7 @@ struct Counts(Copyable):
 
 @fieldwise_init
 struct Common(Copyable):
-    """What all workers have in common."""
+    """The values that all workers share."""
 
     var data: String
     """The path of the folder with the database and the pictures."""
@@ -53,7 +52,7 @@ struct Common(Copyable):
 
 @fieldwise_init
 struct Services(Movable):
-    """The state of one worker: a database of its own, and what is common."""
+    """The state of one worker: a database of its own, and the shared values."""
 
     var database: Database
     var common: Common
