@@ -28,6 +28,7 @@ ORIGIN = b"$ORIGIN"
 # the sentence can load it: only code that a program uses is linked into it.
 LOADED = (
     (b"OpenSSL 3 is not installed", "TLS", "libssl.so.3, libcrypto.so.3", "libssl3"),
+    (b"libcrypto.so.3 of OpenSSL 3", "encryption", "libcrypto.so.3", "libssl3"),
     (b"zlib is not installed", "gzip and deflate", "libz.so.1", "zlib1g"),
     (
         b"Brotli is not installed",
@@ -36,6 +37,8 @@ LOADED = (
         "libbrotli1",
     ),
     (b"Zstandard is not installed", "Zstandard", "libzstd.so.1", "libzstd1"),
+    (b"libsqlite3.so.0 of version ", "SQLite", "libsqlite3.so.0", "libsqlite3-0"),
+    (b"libpq.so.5 of version ", "PostgreSQL", "libpq.so.5", "libpq5"),
 )
 # As above: `NotifySocket.from_systemd` and `Listener.from_systemd`.
 NOTIFIES = b" is neither an absolute path nor an abstract name"
@@ -45,6 +48,7 @@ IS_ACTIVATED = b"LISTEN_FDS is not 1 to 1,024"
 # with TLS.
 DRIVER = re.compile(rb"libflare_driver_[0-9a-f]+\.so")
 HAS_CLIENT = b"client.no_driver"
+OF_CLIENT = ("TLS", "gzip and deflate", "Brotli", "Zstandard")
 HAS_TLS_SERVER = b"tls.no_driver"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # Only a folder that has this is replaced.
@@ -290,12 +294,12 @@ def dockerfile(name: str, files: list[str], packages: list[str]) -> str:
 
 def loaded(octets: bytes) -> list[tuple[bytes, str, str, str]]:
     """Gives the rows of `LOADED` that a program can load."""
+    by_driver = ()
     if HAS_CLIENT in octets:
-        return list(LOADED)
-    needs_tls = HAS_TLS_SERVER in octets
-    return [
-        x for x in LOADED if x[0] in octets or (needs_tls and x[1] == "TLS")
-    ]
+        by_driver = OF_CLIENT
+    elif HAS_TLS_SERVER in octets:
+        by_driver = ("TLS",)
+    return [x for x in LOADED if x[0] in octets or x[1] in by_driver]
 
 
 def readme(name: str, cpu: str, files: list[Path], system: list[str]) -> str:
@@ -358,7 +362,7 @@ def fill(folder: Path, name: str, cpu: str) -> None:
     files = [folder / name, *(folder / x.name for x in beside)]
     octets = program.octets
     is_activated = IS_ACTIVATED in octets
-    packages = [x for _, _, _, x in loaded(octets)]
+    packages = list(dict.fromkeys(x for _, _, _, x in loaded(octets)))
     if "libssl3" in packages:
         packages.insert(0, "ca-certificates")
     (folder / f"{name}.service").write_text(

@@ -82,8 +82,8 @@ def create_tables(database: Database) raises:
     _ = database.execute(
         "CREATE TABLE IF NOT EXISTS people ("
         " name TEXT PRIMARY KEY,"
-        " salt BLOB NOT NULL,"
-        " hash BLOB NOT NULL)"
+        # A hash of it.
+        " password TEXT NOT NULL)"
     )
     _ = database.execute(
         "CREATE TABLE IF NOT EXISTS notes ("

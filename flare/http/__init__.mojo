@@ -127,6 +127,7 @@ from .json import Json
 from .metrics_page import MetricsPage
 from .middleware import (
     AddHeader,
+    AllowOnly,
     AutoETag,
     CatchErrors,
     Compress,

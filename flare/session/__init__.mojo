@@ -4,6 +4,7 @@ from .cookie_sessions import CookieSessions
 from .encryptor import Encryptor
 from .keeping import SessionChange, SessionKeeping, SessionStore
 from .memory_sessions import MemorySessions
+from .password import hash_password, matches_password, needs_new_hash
 from .postgres_sessions import PostgresSessions
 from .protection import Protection
 from .record import SessionConfig, SessionRecord

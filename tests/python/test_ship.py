@@ -234,6 +234,26 @@ class Folder(Case):
         self.assertNotIn("Brotli", text)
         self.assertIn(" libssl3", (shipped / "Dockerfile").read_text())
 
+    def test_each_library_that_flare_loads_is_known(self):
+        sources = [
+            path.read_bytes() for path in (ROOT / "flare").rglob("*.mojo")
+        ]
+        for said, use, _, package in ship.LOADED:
+            self.assertTrue(any(said in x for x in sources), use)
+            self.assertEqual([x[3] for x in ship.loaded(b"-" + said)], [package])
+        self.assertEqual(ship.loaded(b"nothing"), [])
+        self.assertEqual(
+            [x[1] for x in ship.loaded(ship.HAS_CLIENT)], list(ship.OF_CLIENT)
+        )
+        # A library that is loaded by name has a row.
+        names = {x for _, _, x, _ in ship.LOADED for x in x.split(", ")}
+        loaded = {
+            name
+            for source in sources
+            for name in re.findall(r'library_names\[\s*"([^"]+)"', source.decode())
+        }
+        self.assertEqual(loaded - names, set())
+
     def test_it_runs_in_a_root_that_holds_nothing_else(self):
         root = self.folder()
         make_root(self.shipped, root)

@@ -2,7 +2,9 @@
 have addresses of 10.0.0.0/8."""
 
 from flare.http import (
+    AllowOnly,
     BasicAuth,
+    FnHandler,
     Request,
     Response,
     Router,
@@ -169,7 +171,7 @@ def test_credentials_admit_from_anywhere() raises:
     for row in rows:
         assert_equal(_status(server, row[0]), row[1], row[0])
     var text = server.exchange(_asked(""))
-    assert_true('\r\nWWW-Authenticate: Basic realm="status"' in text)
+    assert_true('\r\nWWW-Authenticate: Basic realm="restricted"' in text)
     _end(server^)
 
 
@@ -187,12 +189,43 @@ def test_credentials_and_networks_must_both_fit() raises:
         _end(server^)
 
 
+def test_any_route_can_have_the_same_rules() raises:
+    var near = AllowOnly(FnHandler(_private), networks=_own_networks())
+    var known = AllowOnly(
+        FnHandler(_private), credentials=BasicAuth("operator", "secret")
+    )
+    var router = Router()
+    router.get("/local", AllowOnly(FnHandler(_private)))
+    router.get("/near", near^)
+    router.get("/known", known^)
+    var server = TestServer(router^, config=ServerConfig(log=LogSink.nowhere()))
+    var rows: List[Tuple[StaticString, String, Int]] = [
+        # The clients of the simulated network have other addresses.
+        ("/local", "", 403),
+        ("/near", "", 200),
+        ("/near", "X-Forwarded-For: 10.0.0.9\r\n", 403),
+        ("/known", "", 401),
+        ("/known", String(_BASIC, _RIGHT, "\r\n"), 200),
+        ("/known", String(_BASIC, _WRONG, "\r\n"), 401),
+    ]
+    for path, fields, status in rows:
+        var text = server.exchange(
+            String(
+                "GET ", path, " HTTP/1.1\r\nHost: localhost\r\n", fields, "\r\n"
+            )
+        )
+        assert_equal(Int(text[byte=9:12]), status, String(path, " ", fields))
+        assert_equal("private" in text, status == 200)
+        assert_true(status == 200 or "no-store" in text)
+    _end(server^)
+
+
 def test_bad_rules_are_refused() raises:
-    with assert_raises(contains="http.bad_status_page credentials"):
+    with assert_raises(contains="http.bad_access credentials"):
         _ = StatusPage(Metrics(), credentials=BasicAuth("operator", ""))
-    with assert_raises(contains="http.bad_status_page credentials"):
+    with assert_raises(contains="http.bad_access credentials"):
         _ = StatusPage(Metrics(), credentials=BasicAuth("a:b", "secret"))
-    with assert_raises(contains="http.bad_status_page hosts"):
+    with assert_raises(contains="http.bad_access hosts"):
         _ = StatusPage(Metrics(), hosts=[String()])
 
 
@@ -303,6 +336,14 @@ def test_a_registry_without_a_server_says_so() raises:
 
 
 comptime TESTS = __functions_in_module()
+
+
+def _private(req: Request) raises -> Response:
+    return ok("private")
+
+
+def _own_networks() raises -> List[IpNetwork]:
+    return [IpNetwork.parse("10.0.0.0/8")]
 
 
 def _wait(req: Request) raises -> Response:

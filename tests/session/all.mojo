@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.session import (
     test_encryptor,
+    test_password,
     test_sessions,
     test_signer,
 )
@@ -12,6 +13,7 @@ from tests.session import (
 def main() raises:
     var failures = List[String]()
     _run[test_encryptor.TESTS](failures)
+    _run[test_password.TESTS](failures)
     _run[test_sessions.TESTS](failures)
     _run[test_signer.TESTS](failures)
     if failures:

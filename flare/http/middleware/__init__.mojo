@@ -1,6 +1,7 @@
 """Middleware: handlers that contain and extend another handler."""
 
 from .add_header import AddHeader
+from .allow_only import AllowOnly
 from .auto_etag import AutoETag
 from .catch_errors import CatchErrors, ErrorFunction
 from .compress import Compress

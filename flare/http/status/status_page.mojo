@@ -17,7 +17,7 @@ from ..response import Response
 from ..sealed_content import SealedContent
 from ..server.records.slow_requests import SlowRequests
 from .page_document import CONTENT_SECURITY_POLICY, DOCUMENT
-from .status_access import StatusAccess, is_of_other_site
+from ..middleware.client_access import ClientAccess, is_of_other_site
 from .status_report import StatusReport
 from .status_view import StatusView, VIEWERS_MAX
 
@@ -40,7 +40,7 @@ struct StatusPage(Handler):
     """
 
     var _metrics: Metrics
-    var _access: StatusAccess
+    var _access: ClientAccess
     var _document: SealedContent
     var _slow: SlowRequests
     # Of this worker.
@@ -72,13 +72,13 @@ struct StatusPage(Handler):
                 3,600,000 milliseconds. By default 100, as for slow turns.
 
         Raises:
-            Error: `http.bad_status_page` with the name of the invalid argument,
-                `metrics.no_memory`, and `http.no_memory`.
+            Error: `http.bad_status_page` or `http.bad_access` with the name of
+                the invalid argument, `metrics.no_memory`, and `http.no_memory`.
         """
         if slow_ms < 1 or slow_ms > _SLOW_MS_MAX:
             raise Error("http.bad_status_page slow_ms: 1 to 3600000")
         self._metrics = metrics
-        self._access = StatusAccess(
+        self._access = ClientAccess(
             networks=allow^, credentials=credentials, hosts=hosts^
         )
         self._document = SealedContent(DOCUMENT)

@@ -1,4 +1,4 @@
-"""Decides which clients see the status page."""
+"""Decides which clients reach a restricted route."""
 
 from std.base64 import b64encode
 
@@ -33,7 +33,7 @@ comptime _OF_PROXIES: List[StaticString] = [
 ]
 
 
-struct StatusAccess(Copyable, Movable):
+struct ClientAccess(Copyable, Movable):
     """The rules that a client must meet."""
 
     var _by_address: Bool
@@ -59,28 +59,28 @@ struct StatusAccess(Copyable, Movable):
             hosts: Further names by which clients may ask for the server.
 
         Raises:
-            Error: `http.bad_status_page` if the credentials have no password or
+            Error: `http.bad_access` if the credentials have no password or
                 a colon in the name, or a host is empty.
         """
         self._by_address = len(networks) > 0 or not credentials
         self._networks = networks^
         for host in hosts:
             if host.byte_length() == 0:
-                raise Error("http.bad_status_page hosts: a name is empty")
+                raise Error("http.bad_access hosts: a name is empty")
         self._hosts = hosts^
         self._secret = None
         if credentials:
             ref known = credentials.value()
             if known.password.byte_length() == 0:
-                raise Error("http.bad_status_page credentials: no password")
+                raise Error("http.bad_access credentials: no password")
             for octet in known.user.as_bytes():
                 if octet == COLON:
-                    raise Error("http.bad_status_page credentials: a colon")
+                    raise Error("http.bad_access credentials: a colon")
             var pair = String(known.user, ":", known.password)
             self._secret = sha256_digest(b64encode(pair.as_bytes()).as_bytes())
 
     def refusal(self, req: Request) raises -> Optional[Response]:
-        """Returns the answer to a client that may not see the page.
+        """Returns the answer to a client that may not ask.
 
         Args:
             req: The request.
@@ -101,7 +101,7 @@ struct StatusAccess(Copyable, Movable):
             var response = error_response(401)
             response.headers.append_constant["Cache-Control", "no-store"]()
             response.headers.append_constant[
-                "WWW-Authenticate", 'Basic realm="status", charset="UTF-8"'
+                "WWW-Authenticate", 'Basic realm="restricted", charset="UTF-8"'
             ]()
             return response^
         return None
@@ -125,11 +125,11 @@ struct StatusAccess(Copyable, Movable):
         if names_proxy(req.headers):
             return "a proxy has forwarded the request"
         if not self._is_near(req):
-            return "the status page is for other addresses"
+            return "the route is for other addresses"
         if not is_own_host(req.authority, self._hosts):
             # A page of another site may let its own name lead to this address
             # (DNS rebinding). Then browsers send that name.
-            return "the status page is for other names of the host"
+            return "the route is for other names of the host"
         return ""
 
     def _is_near(self, req: Request) -> Bool:

@@ -1,4 +1,4 @@
-"""The status page admits no host, no proxy and no password but its own.
+"""A restricted route admits no host, no proxy and no password but its own.
 
 Invariant: an accepted host is an address, `localhost`, a name below it, or the
 configured name, up to its port; a request with a field of a proxy is noticed
@@ -7,7 +7,7 @@ right ones. Each of these is accepted if it was not damaged.
 """
 
 from flare.core.sha256 import sha256_digest
-from flare.http.status.status_access import (
+from flare.http.middleware.client_access import (
     is_own_host,
     knows_secret,
     names_proxy,
@@ -66,7 +66,7 @@ comptime _OTHERS: List[StaticString] = [
 ]
 
 
-def fuzz_status_access(mut random: Random, mut histogram: Histogram) raises:
+def fuzz_client_access(mut random: Random, mut histogram: Histogram) raises:
     """Draws a host, fields and credentials, damaged or not.
 
     Args:
@@ -87,7 +87,7 @@ def main() raises:
     Raises:
         Error: If the command line is wrong.
     """
-    run(fuzz_status_access)
+    run(fuzz_client_access)
 
 
 def _try_host(mut random: Random, mut histogram: Histogram) raises:
