@@ -63,6 +63,8 @@ struct DatabaseMeterState(Movable):
     """Connections that wait for work."""
     var waiting: Optional[Gauge]
     """Statements that wait for a connection."""
+    var running: Int
+    """How many statements have begun and not ended."""
     var shown: DatabaseUse
     """The share of this database in the gauges, which others use too."""
 
@@ -78,6 +80,7 @@ struct DatabaseMeterState(Movable):
         self.busy = None
         self.idle = None
         self.waiting = None
+        self.running = 0
         self.shown = DatabaseUse(0, 0, 0)
 
 
@@ -114,6 +117,7 @@ struct DatabaseMeter(TrivialRegisterPassable):
         """
         if not self.counts():
             return 0
+        self.state[].running += 1
         return current_reactor().value().clock_ns()
 
     def end(self, begun_ns: Int):
@@ -122,7 +126,10 @@ struct DatabaseMeter(TrivialRegisterPassable):
         Args:
             begun_ns: The result of `begin`.
         """
-        if begun_ns != 0 and self.counts():
+        if begun_ns == 0:
+            return
+        self.state[].running -= 1
+        if self.counts():
             self.state[].durations.unsafe_value().observe(
                 current_reactor().value().clock_ns() - begun_ns
             )
@@ -135,11 +142,21 @@ struct DatabaseMeter(TrivialRegisterPassable):
             begun_ns: The result of `begin`.
             error_type: The kind of the error, one of few.
         """
-        if begun_ns == 0 or not self.counts():
+        if begun_ns == 0:
             return
-        self._histogram(error_type).observe(
-            current_reactor().value().clock_ns() - begun_ns
-        )
+        self.state[].running -= 1
+        if self.counts():
+            self._histogram(error_type).observe(
+                current_reactor().value().clock_ns() - begun_ns
+            )
+
+    def running(self) -> Int:
+        """Returns how many statements have begun and not ended.
+
+        Returns:
+            The number, with those that wait for a connection.
+        """
+        return self.state[].running
 
     def show(self, use: DatabaseUse):
         """Sets the present use.

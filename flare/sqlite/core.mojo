@@ -222,12 +222,12 @@ struct DatabaseCore(TrivialRegisterPassable):
         ref meter = self.state[].meter
         if not meter.counts():
             return
+        # A thread may still have to note that it is idle again.
         var counts = self.statistics()
+        var busy = max(meter.running() - counts.waiting, 0)
         meter.show(
             DatabaseUse(
-                counts.busy_connections,
-                counts.open_connections - counts.busy_connections,
-                counts.waiting,
+                busy, max(counts.open_connections - busy, 0), counts.waiting
             )
         )
 
