@@ -14,6 +14,7 @@ from flare.http import (
     Handler,
     Health,
     Limit,
+    MetricsPage,
     Path,
     RateLimit,
     RateLimitConfig,
@@ -21,14 +22,13 @@ from flare.http import (
     RequestValue,
     Response,
     Router,
-    SecurityHeaders,
     StatusPage,
     Timeout,
     Tracing,
     ok,
 )
 from flare.http import HttpServer, ServerConfig
-from flare.metrics import Metrics, MetricsPage
+from flare.metrics import Metrics
 from flare.net import SocketAddr
 
 # A benchmark's connections last as long as it does.
@@ -93,8 +93,9 @@ def main() raises:
         var cors = CorsConfig(origins=["https://a.example"])
         var rate = RateLimitConfig(requests=REQUESTS_MAX)
         var guarded = CrossOriginProtection(RateLimit(inner^, rate))
-        var shown = SecurityHeaders(Cors(guarded^, cors^))
-        HttpServer.bind(address, config^).serve(Tracing(Health(shown^)))
+        HttpServer.bind(address, config^).serve(
+            Tracing(Health(Cors(guarded^, cors)))
+        )
         return
     router.get[bare]("/item/:id")
     if layers == "metrics":
