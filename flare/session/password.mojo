@@ -55,7 +55,7 @@ def hash_password(password: StringSlice) raises -> String:
     if fill_random(Span(stored.salt)) < 0:
         raise Error("session.no_random")
     var cost = stored.cost
-    var hash = _derived(password, stored.salt, cost, _HASH_OCTETS)
+    var hash = _derived(password.as_bytes(), stored.salt, cost, _HASH_OCTETS)
     return String(
         "$",
         _NAME,
@@ -96,8 +96,10 @@ def matches_password(
     var known = _StoredHash()
     if stored:
         known = _read(stored.value())
+    # Of a long one, octets are cut, which need not be whole characters.
+    var octets = password.as_bytes()
     var found = _derived(
-        password[byte = : min(password.byte_length(), PASSWORD_OCTETS_MAX)],
+        octets[: min(len(octets), PASSWORD_OCTETS_MAX)],
         known.salt,
         known.cost,
         len(known.hash),
@@ -106,9 +108,7 @@ def matches_password(
     for i in range(len(found)):
         difference |= found[i] ^ known.hash[i]
     return (
-        Bool(stored)
-        and difference == 0
-        and password.byte_length() <= PASSWORD_OCTETS_MAX
+        Bool(stored) and difference == 0 and len(octets) <= PASSWORD_OCTETS_MAX
     )
 
 
@@ -129,17 +129,20 @@ def needs_new_hash(stored: StringSlice) raises -> Bool:
 
 
 def _derived(
-    password: StringSlice, salt: List[UInt8], cost: ScryptCost, octets: Int
+    password: Span[UInt8, _],
+    salt: List[UInt8],
+    cost: ScryptCost,
+    octets: Int,
 ) raises -> List[UInt8]:
-    var text = String(password)
+    var own_password = List[UInt8](password)
     var own_salt = salt.copy()
 
     def derive() raises {
-        var text^, var own_salt^, var cost, var octets
+        var own_password^, var own_salt^, var cost, var octets
     } -> List[UInt8]:
         var hash = List[UInt8](length=octets, fill=0)
         if not derive_by_scrypt(
-            text.as_bytes(), Span(own_salt), cost, Span(hash)
+            Span(own_password), Span(own_salt), cost, Span(hash)
         ):
             raise Error(
                 "session.no_library libcrypto.so.3 of OpenSSL 3 is missing,"

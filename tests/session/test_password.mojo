@@ -71,6 +71,10 @@ def test_long_passwords_are_refused_whole() raises:
         _ = hash_password(longest + "x")
     assert_true(matches_password(longest, hash_password(longest)))
     assert_false(matches_password(longest + "x", hash_password(longest)))
+    # The limit is inside of a character.
+    var wide = String("x", "é" * PASSWORD_OCTETS_MAX)
+    assert_false(matches_password(wide, String(CHEAP)))
+    assert_false(matches_password(wide, None))
 
 
 def test_what_is_no_hash_is_an_error() raises:
