@@ -86,8 +86,10 @@ rules-planted: $(PEERS) ## checks that rules of files and WebSockets have a test
 fuzz-planted: $(SETUP) ## checks that each harness finds its planted faults
 	@$(PYTHON) tools/planted.py $(ARGS)
 
-test-asan: $(SETUP) ## runs the Mojo tests under AddressSanitizer
+test-asan: $(PEERS) ## runs the Mojo tests, and PostgreSQL, under AddressSanitizer
 	@$(PYTHON) tools/run_tests.py --asan $(ARGS)
+	@cd tests/python && PYTHONPATH=../../tools \
+		../../$(PYTHON) -m unittest -v postgres.sanitized
 
 simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
 	@mkdir -p build/fuzz

@@ -99,6 +99,9 @@ class Reference:
     def _add_package(self, package: dict, name: str) -> None:
         found = Package(name, package["summary"], package["description"])
         path = self.root / Path(*name.split(".")) / "__init__.mojo"
+        if not path.exists():
+            # To the compiler, a folder of other files is a package too.
+            return
         for module, names in imports(path.read_text(), name):
             for exported in names:
                 self._add_name(found, module, exported)

@@ -1,4 +1,4 @@
-"""Says how the driver library is built, and which name it gets.
+"""Makes the driver library, and the package of programs that call it.
 
 The library holds the functions of flare that are the same in every program
 (flare/sys/driver.mojo). `tools/wheel_backend.py` puts one into the wheel, and
@@ -7,14 +7,16 @@ The library holds the functions of flare that are the same in every program
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import platform
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-from library_package import digest
+from library_package import Compiler, digest, precompile
 
 # Only these programs can call one (flare/sys/driver.mojo).
 HAS_DRIVER = sys.platform == "linux" and platform.machine() == "x86_64"
@@ -24,6 +26,50 @@ SOURCE = Path("tools", "driver.mojo")
 INSTALLED = Path("flare", "sys", "installed_driver.mojo")
 NO_DRIVER = '"whole"'
 BRANCH = re.compile(r"^( *)comptime if CALLS_DRIVER:\n", re.MULTILINE)
+
+
+class BuildError(Exception):
+    """Says why there is no program, package or library."""
+
+
+def succeed(run: Compiler, arguments: list[str], folder: Path | None = None) -> str:
+    """Runs the compiler, which must succeed; gives what it has printed."""
+    status, said = run(arguments, folder)
+    if status != 0:
+        raise BuildError(said)
+    return said
+
+
+def make_driver(root: Path, run: Compiler) -> Path:
+    """Makes the library and the package of what calls it, unless they are in
+    build/quick/ beside one another; gives the library."""
+    folder = root / "build" / "quick"
+    stamp = driver_digest(root, succeed(run, ["--version"]).encode())
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / driver_name(stamp)
+    with open(folder / "lock", "w") as lock:
+        # Two builds at the same time make them once.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if library.exists():
+            return library
+        for old in folder.glob(driver_name("*")):
+            old.unlink()
+        problem = precompile(root, run)
+        if problem:
+            raise BuildError(problem)
+        package = str(folder / "flare.mojoc")
+        with tempfile.TemporaryDirectory() as holder:
+            write_calling_sources(root, Path(holder), stamp)
+            # Errors of programs name the sources as they were named here.
+            succeed(
+                run,
+                ["precompile", "--disable-warnings", "flare", "-o", package],
+                Path(holder),
+            )
+        fresh = folder / "fresh.so"
+        succeed(run, build_options(root, root / "build" / "package", fresh))
+        fresh.rename(library)
+    return library
 
 
 def driver_digest(root: Path, compiler: bytes) -> str:

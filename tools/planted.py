@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Callable
 
 from combined_build import is_alone, link, write_sources
+from library_package import BUILD
 from run_tests import (
     ASSERTED,
     BINARY_SECONDS_MAX,
@@ -34,7 +35,7 @@ from tidy_source import Source
 
 RUNS_MAX = 300_000
 FAULTS_MIN = 3
-SAMPLE_PARTS = 12
+SAMPLE_PARTS = 24
 FORMAT = re.compile(
     r"file (?P<file>\S+)\n(?:test (?P<test>\S+)\n)?why (?P<why>[^\n]+)\n"
     r"<<<<<<<\n(?P<old>.*?)\n"
@@ -207,7 +208,7 @@ def build(faults: list[Fault], holder: Path) -> str:
         entry = write_sources(harnesses, holder / "programs")
         binary = holder / "programs" / "harnesses"
     built = run(
-        [str(MOJO), "build", *ASSERTED, "-I", str(tree), "-o", str(binary),
+        [str(MOJO), *BUILD, *ASSERTED, "-I", str(tree), "-o", str(binary),
          str(entry)],
         BUILD_SECONDS_MAX,
     )
@@ -232,8 +233,8 @@ def run_harness(binary: Path, runs: int) -> tuple[bool, str]:
 
 
 def sample_of(paths: list[Path], root: Path) -> list[Path]:
-    """Chooses a fault for each harness of a twelfth of them. Another twelfth and
-    other faults have their turn when sources change."""
+    """Chooses a fault for one harness in 24. Other harnesses and other faults have
+    their turn when sources change."""
     folders = sorted({path.parent for path in paths})
     everything = hashlib.sha256()
     chosen = []
@@ -280,7 +281,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=RUNS_MAX)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
-        "--sample", action="store_true", help="one fault for each harness of a twelfth"
+        "--sample", action="store_true", help="one fault for one harness in 24"
     )
     parser.add_argument(
         "--list", action="store_true",

@@ -14,82 +14,23 @@ built whole, with `mojo build`.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from driver_library import (
-    HAS_DRIVER,
-    build_options,
-    driver_digest,
-    driver_name,
-    write_calling_sources,
-)
-from library_package import include_options, precompile
+from driver_library import HAS_DRIVER, BuildError, succeed
+from driver_library import make_driver as make_library
+from library_package import compiler, include_options
 
 ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
-FOLDER = ROOT / "build" / "quick"
-PACKAGE = ROOT / "build" / "package"
-SECONDS_MAX = 900
-
-
-class QuickError(Exception):
-    """Says why there is no program."""
-
-
-def run_mojo(*arguments: str, folder: Path | None = None) -> str:
-    """Runs the compiler, in a folder; gives what it printed."""
-    done = subprocess.run(
-        [str(MOJO), *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS_MAX,
-        env={
-            **os.environ,
-            "MODULAR_CRASH_REPORTING_ENABLED": "false",
-            "MODULAR_TELEMETRY_ENABLED": "false",
-        },
-    )
-    if done.returncode != 0:
-        raise QuickError(done.stdout)
-    return done.stdout
 
 
 def make_driver() -> Path:
     """Makes library and package unless they are there; gives their folder."""
-    stamp = driver_digest(ROOT, run_mojo("--version").encode())
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "lock", "w") as lock:
-        # Two builds at the same time make them once.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        library = FOLDER / driver_name(stamp)
-        if library.exists():
-            return FOLDER
-        for old in FOLDER.glob(driver_name("*")):
-            old.unlink()
-        problem = precompile(ROOT, MOJO)
-        if problem:
-            raise QuickError(problem)
-        with tempfile.TemporaryDirectory() as holder:
-            write_calling_sources(ROOT, Path(holder), stamp)
-            # Errors of programs name the sources as they were named here.
-            run_mojo(
-                *("precompile", "--disable-warnings", "flare"),
-                *("-o", str(FOLDER / "flare.mojoc")),
-                folder=Path(holder),
-            )
-        fresh = FOLDER / "fresh.so"
-        run_mojo(*build_options(ROOT, PACKAGE, fresh))
-        fresh.rename(library)
-    return FOLDER
+    return make_library(ROOT, compiler(MOJO)).parent
 
 
 def program_options() -> list[str]:
@@ -106,8 +47,9 @@ def program_options() -> list[str]:
 
 def build(source: Path, target: Path, options: list[str]) -> None:
     """Builds a program over the library."""
-    said = run_mojo(
-        "build", *program_options(), *options, "-o", str(target), str(source)
+    said = succeed(
+        compiler(MOJO),
+        ["build", *program_options(), *options, "-o", str(target), str(source)],
     )
     if said:
         print(said, end="", file=sys.stderr)
@@ -128,7 +70,7 @@ def main() -> int:
     target = known.target or Path(known.source.stem)
     try:
         build(known.source, target, arguments[split + 1 :])
-    except QuickError as error:
+    except BuildError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -24,8 +24,10 @@ from pathlib import Path
 from threading import BoundedSemaphore, Event, Timer
 
 from combined_build import is_alone, link, module_of, write_sources
-from library_package import include_options, precompile
-from quick import QuickError, make_driver, program_options
+from driver_library import BuildError
+from library_package import ENVIRONMENT as COMPILER_ENVIRONMENT
+from library_package import BUILD, compiler, include_options, precompile
+from quick import make_driver, program_options
 from suite_report import Report, declared_tests, parse_report
 from tested_programs import build_together as build_tested_programs
 
@@ -55,11 +57,19 @@ GROUPS = (*SUITE_GROUPS, "fuzz", "example")
 # does, another one of the same machine does not.
 BUILDERS = (
     "tests/python/test_wheel.py",
-    "tests/python/test_postgres_libraries.py",
     "tests/python/test_planted.py",
     "tests/python/test_programs.py",
     "tests/python/test_program_sizes.py",
     "tests/python/test_debug_builds.py",
+)
+# These measure what a server takes of a processor, which is up to twice as much
+# beside builds: they run when all others have ended, one after the other.
+MEASURED = (
+    "tests/python/test_allocations.py",
+    "tests/python/test_h2_hostile.py",
+    "tests/python/test_status_browser.py",
+    "tests/python/test_ws_hostile.py",
+    "tests/python/test_ws_topics.py",
 )
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
@@ -70,8 +80,7 @@ BUILT_ONLY = {"demo"}
 CALLS_DRIVER = {"python", "example"}
 PASSED_LINE = re.compile(r"^ *PASS \[.*\n?", re.MULTILINE)
 ENVIRONMENT = {
-    "MODULAR_CRASH_REPORTING_ENABLED": "false",
-    "MODULAR_TELEMETRY_ENABLED": "false",
+    **COMPILER_ENVIRONMENT,
     # An empty List of Mojo's own library trips over this one check.
     "ASAN_OPTIONS": "detect_container_overflow=0",
 }
@@ -276,7 +285,7 @@ class Runner:
     def build_driver(self) -> None:
         """Makes the driver library before programs ask for it: they would wait
         for it with a slot each."""
-        with self.build_slots, contextlib.suppress(QuickError):
+        with self.build_slots, contextlib.suppress(BuildError):
             make_driver()
 
     def build_tested_programs(self) -> None:
@@ -318,8 +327,8 @@ class Runner:
         extra += ["-o", str(binary), str(source)]
         with self.build_slots:
             try:
-                command = [str(MOJO), "build", *self.options_of(kind), *extra]
-            except QuickError as error:
+                command = [str(MOJO), *BUILD, *self.options_of(kind), *extra]
+            except BuildError as error:
                 return Finished(1, str(error))
             return run(command, BUILD_SECONDS_MAX)
 
@@ -511,7 +520,7 @@ def main() -> int:
     is_many = len(items) >= MANY
     if is_many and not options.asan:
         # Where it cannot be made, each build says why.
-        precompile(ROOT, MOJO)
+        precompile(ROOT, compiler(MOJO))
     runner = Runner(options)
     results: dict[str, Outcome] = {}
     builds, built_by = plan_builds(runner, items) if is_many else (deque(), {})
@@ -531,8 +540,13 @@ def main() -> int:
 
     tests: deque[Callable[[], None]] = deque()
     building: deque[Callable[[], None]] = deque()
+    measured: deque[Callable[[], None]] = deque()
     for item in items:
-        queue = building if item.name in BUILDERS else tests
+        queue = tests
+        if item.name in BUILDERS:
+            queue = building
+        elif item.name in MEASURED:
+            queue = measured
         queue.append(functools.partial(test, item))
     jobs = max(1, options.jobs)
     with ThreadPoolExecutor(jobs + 1) as pool:
@@ -542,6 +556,7 @@ def main() -> int:
         working.append(pool.submit(drain, tests, building))
         for future in working:
             future.result()
+    drain(measured)
     return print_summary(results)
 
 

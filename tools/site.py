@@ -15,11 +15,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from api_document import documentation
 from api_pages import Reference, joined
-from library_package import digest
 
 ROOT = Path(__file__).resolve().parent.parent
-MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 GENERATOR = ROOT / ".venv" / "site"
 BUILD = ROOT / "build" / "site"
 ASSETS = Path(__file__).resolve().parent / "site_assets"
@@ -64,22 +63,6 @@ def main() -> int:
     if finished.returncode == 0:
         print(BUILD / "html" / "index.html")
     return finished.returncode
-
-
-def documentation() -> dict:
-    """Reads what `mojo doc` finds in the sources as they are now."""
-    found, stamp = BUILD / "api.json", BUILD / "api.stamp"
-    wanted = digest(ROOT)
-    if not stamp.exists() or stamp.read_text() != wanted:
-        stamp.unlink(missing_ok=True)
-        subprocess.run(
-            [MOJO, "doc", "-o", found, ROOT / "flare"],
-            check=True,
-            stderr=subprocess.DEVNULL,
-            timeout=SECONDS_MAX,
-        )
-        stamp.write_text(wanted)
-    return json.loads(found.read_text())
 
 
 def sources() -> dict[str, str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from combined_build import link, write_sources
-from library_package import include_options
+from library_package import BUILD, include_options
 from quick import program_options
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,16 +81,8 @@ def build_sanitized(source: Path) -> Path:
     return _once(
         program,
         _stamp(),
-        lambda: _succeed([MOJO, "build", *options, "-I", source.parent,
+        lambda: _succeed([MOJO, *BUILD, *options, "-I", source.parent,
                           "-o", program, source]),
-    )
-
-
-def build_by(script: Path, program: Path) -> Path:
-    """Lets a script build a program, on the same conditions; the sources of its
-    own lie beside the script."""
-    return _once(
-        program, _stamp(script.parent), lambda: _succeed([script])
     )
 
 
@@ -140,13 +132,13 @@ def _compile_folder(sources: Path, folder: Path) -> None:
     entry = write_sources(programs, folder / "sources")
     binary = folder / "programs"
     options = [*program_options(), "-I", sources]
-    _succeed([MOJO, "build", *options, "-o", binary, entry])
+    _succeed([MOJO, *BUILD, *options, "-o", binary, entry])
     link(binary, [folder / path.stem for path in programs])
 
 
 def _compile(source: Path, program: Path) -> None:
     options = include_options(ROOT) if source == WHOLE else program_options()
-    _succeed([MOJO, "build", *options, "-o", program, source])
+    _succeed([MOJO, *BUILD, *options, "-o", program, source])
 
 
 def _succeed(command: list[str | Path]) -> None:

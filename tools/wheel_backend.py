@@ -25,13 +25,8 @@ from pathlib import Path
 
 from mojo.run import subprocess_run_mojo
 
-from driver_library import (
-    HAS_DRIVER,
-    build_options,
-    driver_digest,
-    driver_name,
-    write_calling_sources,
-)
+from driver_library import HAS_DRIVER, BuildError, make_driver
+from library_package import ENVIRONMENT, precompile
 from ship import ORIGIN, Elf, dependencies, versions
 
 try:
@@ -40,11 +35,11 @@ except ImportError:  # Python 3.10
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-# Where a checkout keeps the driver library that its tests use: it takes minutes.
-QUICK = ROOT / "build" / "quick"
+# The package that calls no library, of which a program compiles everything:
+# `flare-whole build`.
+WHOLE = ROOT / "build" / "package" / "flare.mojoc"
 LIBRARIES = "modular/lib"
 PACKAGE = f"{LIBRARIES}/mojo/flare.mojoc"
-# Of this package, a program compiles everything: `flare-whole build`.
 WHOLE_PACKAGE = "mojo_flare/whole/flare.mojoc"
 # What the wheel is built with, besides the library.
 TOOLS = ("driver.mojo", "driver_library.py", "library_package.py", "wheel_backend.py")
@@ -104,46 +99,35 @@ def compile_library() -> tuple[str, dict[str, bytes]]:
     """Compiles flare/ to the file that the compiler imports, to the driver
     library that it calls, and to one that calls none. Gives the tag of a wheel
     with them, and maps their names to their contents."""
-    os.environ.setdefault("MODULAR_CRASH_REPORTING_ENABLED", "false")
-    with tempfile.TemporaryDirectory() as holder:
-        folder = Path(holder)
-        whole = folder / "whole" / "flare.mojoc"
-        whole.parent.mkdir()
-        precompile(ROOT, whole)
-        if not HAS_DRIVER:
-            return PURE_TAG, {PACKAGE: whole.read_bytes()}
-        version = run_mojo(["--version"], stdout=subprocess.PIPE).stdout
-        digest = driver_digest(ROOT, version)
-        library = folder / driver_name(digest)
-        made = QUICK / library.name
-        if made.exists():
-            shutil.copyfile(made, library)
-        else:
-            run_mojo(build_options(ROOT, whole.parent, library))
-        tag = tag_of(library)
+    problem = precompile(ROOT, run_mojo)
+    if problem:
+        raise BuildError(problem)
+    if not HAS_DRIVER:
+        return PURE_TAG, {PACKAGE: WHOLE.read_bytes()}
+    library = make_driver(ROOT, run_mojo)
+    with tempfile.TemporaryDirectory() as folder:
+        shipped = Path(folder) / library.name
+        shutil.copyfile(library, shipped)
+        tag = tag_of(shipped)
         # Those of the machine that has built it are of no use elsewhere.
-        Elf(library).set_search_path(ORIGIN)
-        write_calling_sources(ROOT, folder, digest)
-        package = folder / "flare.mojoc"
-        precompile(folder, package)
+        Elf(shipped).set_search_path(ORIGIN)
         return tag, {
-            PACKAGE: package.read_bytes(),
-            f"{LIBRARIES}/{library.name}": library.read_bytes(),
-            WHOLE_PACKAGE: whole.read_bytes(),
+            PACKAGE: (library.parent / "flare.mojoc").read_bytes(),
+            f"{LIBRARIES}/{library.name}": shipped.read_bytes(),
+            WHOLE_PACKAGE: WHOLE.read_bytes(),
         }
 
 
-def precompile(folder: Path, package: Path) -> None:
-    """Compiles flare/ of a folder to a package."""
-    run_mojo(
-        ["precompile", "--disable-warnings", "flare", "-o", str(package)],
-        cwd=folder,
-    )
-
-
-def run_mojo(arguments: list[str], **options) -> subprocess.CompletedProcess:
+def run_mojo(arguments: list[str], folder: Path | None = None) -> tuple[int, str]:
     """Runs the compiler of the environment."""
-    return subprocess_run_mojo(arguments, check=True, **options)
+    finished = subprocess_run_mojo(
+        arguments,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **ENVIRONMENT},
+    )
+    return finished.returncode, finished.stdout.decode(errors="replace")
 
 
 def tag_of(library: Path) -> str:

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from library_package import digest, include_options, precompile
+from library_package import compiler, digest, include_options, precompile
 
 ROOT = Path(__file__).resolve().parents[2]
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
@@ -41,19 +41,19 @@ class LibraryPackage(unittest.TestCase):
 
     def test_what_lies_there_is_what_programs_get(self):
         self.assertEqual(include_options(self.root), ["-I", str(self.root)])
-        self.assertEqual(precompile(self.root, MOJO), "")
+        self.assertEqual(precompile(self.root, compiler(MOJO)), "")
         package = str(self.root / "build/package")
         self.assertIn(package, include_options(self.root))
         self.assertEqual(self.said(), "first")
         self.write("second")
         self.assertNotIn(package, include_options(self.root))
         self.assertEqual(self.said(), "second")
-        self.assertEqual(precompile(self.root, MOJO), "")
+        self.assertEqual(precompile(self.root, compiler(MOJO)), "")
         self.assertIn(package, include_options(self.root))
         self.assertEqual(self.said(), "second")
 
     def test_the_package_comes_first(self):
-        precompile(self.root, MOJO)
+        precompile(self.root, compiler(MOJO))
         stamp = self.root / "build/package/stamp"
         self.write("second")
         # A stamp that lies shows that the package is what is imported.
@@ -61,9 +61,9 @@ class LibraryPackage(unittest.TestCase):
         self.assertEqual(self.said(), "first")
 
     def test_what_does_not_compile_is_told(self):
-        precompile(self.root, MOJO)
+        precompile(self.root, compiler(MOJO))
         (self.root / "flare/__init__.mojo").write_text("def word(\n")
-        self.assertIn("error", precompile(self.root, MOJO))
+        self.assertIn("error", precompile(self.root, compiler(MOJO)))
         self.assertEqual(include_options(self.root), ["-I", str(self.root)])
 
 

@@ -109,7 +109,6 @@ class StormTest(LibraryTest):
 
     def test_nothing_is_left_with_a_newer_library(self):
         counted = self.counted(newer_library())
-        self.is_sanitized = True
         self.expect_all_given_back(
             self.storm(
                 "io_uring",
@@ -120,9 +119,6 @@ class StormTest(LibraryTest):
 
 
 class NewerLibraryTest(LibraryTest):
-    # The optimised program runs in `test_postgres.py`.
-    is_sanitized = True
-
     def newer(self):
         folder = self.folder()
         (folder / "libpq.so.5").symlink_to(newer_library())

@@ -36,23 +36,20 @@ def build(name, folder):
 class Server:
     """Runs one way to serve, on a port that the kernel chooses."""
 
-    def __init__(self, *command, after="", stdout=None):
+    def __init__(self, *command):
         self.process = subprocess.Popen(
-            [*command, "0"], stdout=stdout, stderr=subprocess.PIPE, text=True
+            [*command, "0"], stderr=subprocess.PIPE, text=True
         )
-        self.port = self._port(after)
+        self.port = self._port()
         self.client = http.client.HTTPConnection(
             "127.0.0.1", self.port, timeout=ANSWER_SECONDS_MAX
         )
 
-    def _port(self, after):
-        """Reads the log up to the port; what comes before `after` is not of
-        this server."""
-        is_awaited = after == ""
+    def _port(self):
+        """Reads the log up to the port."""
         for line in self.process.stderr:
-            is_awaited = is_awaited or after in line
             found = re.search(r"listening on 127\.0\.0\.1:(\d+)", line)
-            if found and is_awaited:
+            if found:
                 return int(found[1])
         code = self.process.wait(ANSWER_SECONDS_MAX)
         raise AssertionError(f"ended with {code} before serving")
@@ -151,60 +148,37 @@ class Servers(unittest.TestCase):
 
 
 class JustInTime(unittest.TestCase):
-    """What `mojo run` loads has no linker behind it."""
+    """What `mojo run` loads has no linker behind it. A server that it loads over
+    the driver library is in `test_wheel.py`."""
 
-    # Compiled as one with the server, and run one after the other.
+    # Compiled as one, and run one after the other.
     EXAMPLES = ("04_tcp_echo", "14_reactor", "17_multicore")
-    MARK = "the examples have ended"
 
-    @classmethod
-    def setUpClass(cls):
-        cls.said = tempfile.TemporaryFile("w+")
-        cls.addClassCleanup(cls.said.close)
+    def test_scripts_wait_turn_a_reactor_and_start_workers(self):
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copyfile(PROGRAMS / "servers.mojo", f"{folder}/servers.mojo")
-            imports = [
-                "from std.sys import stderr\n",
-                "from servers import main as main_of_servers\n",
-            ]
-            calls = []
-            for name in cls.EXAMPLES:
+            imports, calls = [], []
+            for name in self.EXAMPLES:
                 source = ROOT / "examples" / f"{name}.mojo"
                 shutil.copyfile(source, f"{folder}/{module_of(source)}.mojo")
                 imports.append(
                     f"from {module_of(source)} import main as main_{name}\n"
                 )
                 calls.append(f"    main_{name}()\n")
-            calls.append(f'    print("{cls.MARK}", file=stderr)\n')
-            calls.append("    main_of_servers()\n")
             entry = pathlib.Path(folder) / "entry.mojo"
             entry.write_text(
                 "".join([*imports, "def main() raises:\n", *calls])
             )
-            cls.server = Server(
-                MOJO, "run", *include_options(ROOT), entry, "workers",
-                after=cls.MARK, stdout=cls.said,
+            finished = subprocess.run(
+                [MOJO, "run", *include_options(ROOT), entry],
+                capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
             )
-        cls.addClassCleanup(cls.server.__exit__)
-
-    def assert_prints(self, text):
-        self.said.seek(0)
-        self.assertIn(text, self.said.read())
-
-    def test_a_script_waits(self):
-        self.assert_prints("client: and goodbye")
-
-    def test_a_reactor_turns(self):
-        self.assert_prints("3 lines")
-
-    def test_each_worker_has_a_loop_of_its_own(self):
-        self.assert_prints("hello from one of the workers")
-
-    def test_four_workers_answer_and_stop(self):
-        for _ in range(40):
-            self.assertEqual(self.server.ask("GET", "/"), (200, "hello"))
-            self.server.client.close()
-        self.assertEqual(self.server.stop(), 0)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        for line in (
+            "client: and goodbye",
+            "3 lines",
+            "hello from one of the workers",
+        ):
+            self.assertIn(line, finished.stdout)
 
 
 class Scripts(unittest.TestCase):

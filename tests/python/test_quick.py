@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from loopback.subject import BACKENDS, ROOT, Subject  # noqa: E402
 
 import quick  # noqa: E402
+from driver_library import BuildError, succeed  # noqa: E402
+from library_package import compiler, include_options  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "quick_server.mojo"
 HEAD = " HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -79,15 +81,16 @@ class QuickBuilds(unittest.TestCase):
     def test_an_error_names_the_sources_of_flare_and_no_folder_that_is_gone(self):
         source = self.folder / "wrong.mojo"
         source.write_text(WRONG)
-        with self.assertRaisesRegex(quick.QuickError, r"(?m)^flare/json/text\.mojo:"):
+        with self.assertRaisesRegex(BuildError, r"(?m)^flare/json/text\.mojo:"):
             quick.build(source, self.folder / "wrong", [])
 
     def test_a_library_of_other_sources_is_not_called(self):
         program = self.folder / "other"
-        quick.run_mojo(
-            *("build", "-I", str(quick.PACKAGE), "-I", str(ROOT)),
-            *("-D", "FLARE_DRIVER=0", "-o", str(program), str(SOURCE)),
-        )
+        succeed(
+            compiler(quick.MOJO),
+            ["build", *include_options(ROOT), "-D", "FLARE_DRIVER=0",
+             "-o", str(program), str(SOURCE)],
+        )  # fmt: skip
         finished = subprocess.run(
             [program, "epoll"], capture_output=True, text=True, timeout=60
         )

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import io
-import os
 import tempfile
 import time
 import unittest
@@ -281,8 +280,8 @@ class RunnerTest(unittest.TestCase):
             item = Item(kind, run_tests.ROOT / name)
             self.assertEqual(run_tests.group_of(item), group, name)
 
-    def test_tests_that_build_programs_are_there(self):
-        for name in run_tests.BUILDERS:
+    def test_tests_that_are_named_are_there(self):
+        for name in (*run_tests.BUILDERS, *run_tests.MEASURED):
             self.assertTrue((REPOSITORY / name).exists(), name)
 
     def test_each_call_of_a_queue_happens_once(self):
@@ -346,20 +345,19 @@ class RunnerTest(unittest.TestCase):
                     )
         self.assertEqual((len(most), max(most)), (5, 2))
 
-    def test_a_script_builds_a_program_once_for_all_test_files(self):
-        script = self.root / "build"
+    def test_a_program_is_built_once_for_all_test_files(self):
         program = self.root / "server"
-        script.write_text(
-            f"#!/bin/sh\nset -C\necho >{program}\nsleep 0.2\nchmod +x {program}\n"
-        )
-        script.chmod(0o755)
+        builds = []
 
-        def build(_):
-            built = tested_programs.build_by(script, program)
-            return os.access(built, os.X_OK)
+        def make():
+            builds.append(program.exists())
+            time.sleep(0.2)
+            program.touch()
 
         with ThreadPoolExecutor(4) as pool:
-            self.assertEqual(list(pool.map(build, range(4))), [True] * 4)
+            for _ in range(4):
+                pool.submit(tested_programs._once, program, "stamp", make)
+        self.assertEqual(builds, [False])
 
     def test_what_passed_is_not_printed_with_a_failure(self):
         outcome = self.suite(FAILING)

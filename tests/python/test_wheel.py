@@ -103,11 +103,10 @@ class WheelTest(unittest.TestCase):
         with tarfile.open(cls.folder / name) as archive:
             archive.extractall(cls.folder)
         tree = cls.folder / name.removesuffix(".tar.gz")
-        # Other tests have made the library of these sources.
+        # The packages and the library of these sources have been made by then.
         cls.made = [x.name for x in make_driver().glob("libflare_driver_*.so")]
-        (tree / "build" / "quick").mkdir(parents=True)
-        for library in cls.made:
-            shutil.copy(make_driver() / library, tree / "build" / "quick")
+        for folder in ("quick", "package"):
+            shutil.copytree(ROOT / "build" / folder, tree / "build" / folder)
         program = "import wheel_backend; print(wheel_backend.build_wheel('.'))"
         printed = cls.run_program(
             [sys.executable, "-c", program],
@@ -154,6 +153,8 @@ class WheelTest(unittest.TestCase):
         port = self.serve(*mojo, "server.mojo")
         said = self.run_program([*mojo, "client.mojo", port])
         self.assertEqual(said, SAID)
+        self.server.terminate()
+        self.assertEqual(self.server.wait(10), 0)
 
     def test_programs_without_optimisation_call_the_library(self):
         # The calling convention is that of the library.
@@ -252,8 +253,8 @@ class WheelTest(unittest.TestCase):
         return program
 
     def serve(self, *command):
-        """Starts a server; gives its port."""
-        process = subprocess.Popen(
+        """Starts `self.server`; gives its port."""
+        process = self.server = subprocess.Popen(
             command,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,

@@ -38,11 +38,8 @@ SHARED = next(
 
 @functools.lru_cache
 def build():
-    """Builds the server as its users do; gives its path."""
-    return tested_programs.build_by(
-        ROOT / "benchmark" / "arena" / "build",
-        ROOT / "build" / "benchmark" / "arena" / "server",
-    )
+    """Builds the server over the driver library; gives its path."""
+    return tested_programs.build(ROOT / "benchmark" / "arena" / "server.mojo")
 
 
 @functools.lru_cache
