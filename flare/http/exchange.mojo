@@ -211,6 +211,8 @@ struct UpgradeState(Movable):
     """
     var has_heard_end: Bool
     """Whether the peer told the protocol of the end, and sends no more."""
+    var has_lost_peer: Bool
+    """Whether the connection ended before the peer told the protocol so."""
 
     def __init__(out self, read_timeout_ms: Int = 0):
         """Creates the state of a connection whose function has not begun.
@@ -223,6 +225,7 @@ struct UpgradeState(Movable):
         self.has_read = False
         self.has_said_end = False
         self.has_heard_end = False
+        self.has_lost_peer = False
 
 
 struct StopNotice(TrivialRegisterPassable):

@@ -271,7 +271,7 @@ def fields_of[
     var problems = Problems()
     try:
         var value = T.from_fields(fields, place, problems)
-        _validate(value, place, problems)
+        validate_fields(value, place, problems)
         if not problems:
             return value^
     except e:
@@ -301,7 +301,7 @@ def collect_fields[
     var before = len(problems)
     try:
         var value = T.from_fields(fields, place, problems)
-        _validate(value, place, problems)
+        validate_fields(value, place, problems)
     except e:
         if Rejection.status_of(e) or (
             len(problems) == before and not problems.are_more
@@ -334,7 +334,17 @@ def valid_value[T: Deinitable & Movable](octets: Span[UInt8, _]) raises -> T:
     return value^
 
 
-def _validate[T: AnyType](value: T, place: UInt8, mut problems: Problems):
+def validate_fields[T: AnyType](value: T, place: UInt8, mut problems: Problems):
+    """Validates a value of several fields, if its type conforms to `Validated`.
+
+    Parameters:
+        T: The type of the value.
+
+    Args:
+        value: The value.
+        place: Where the fields are: a constant of `FoundProblem`.
+        problems: Receives the problems.
+    """
     comptime if conforms_to(T, Validated):
         var before = len(problems)
         value.validate(problems)

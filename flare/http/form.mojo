@@ -9,7 +9,7 @@ from flare.message import (
 
 from .collects_problems import CollectsProblems
 from .exchange import BAD_FORM
-from .extract import collect_fields, fields_of
+from .extract import collect_fields, fields_of, validate_fields
 from .form_content import form_octets
 from .from_fields import FromFields
 from .multipart_reader import form_error
@@ -17,16 +17,16 @@ from .rejected_text import REJECTED
 from .rejection import Rejection
 from .request import Request
 from .text_value import refused_field, value_of
-from .validation import FoundProblem, Problems
+from .validation import FoundProblem, Problems, Validated
 
 
 struct Form[T: Deinitable & Movable = FormFields](CollectsProblems):
     """The form in a request's content, as a handler's parameter.
 
     Parameters:
-        T: A struct that conforms to `FromFields`, and may conform to
-            `Validated`. Or `FormFields`, or a type of the program that
-            conforms to `FromForm` and takes its fields with `form_value`.
+        T: A struct that conforms to `FromFields`. Or `FormFields`, or a type of
+            the program that conforms to `FromForm` and takes its fields with
+            `form_value`. It may conform to `Validated`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
@@ -76,7 +76,13 @@ struct Form[T: Deinitable & Movable = FormFields](CollectsProblems):
                 reflect[Self.T].name(),
                 " is not read from a form: conform to FromFields",
             )
-            return Self(_own_form[Self.T](req))
+            var value = _own_form[Self.T](req)
+            var problems = Problems()
+            validate_fields(value, FoundProblem.BODY, problems)
+            if problems:
+                var rejection = problems.rejection()
+                raise rejection^
+            return Self(value^)
 
     @staticmethod
     def collect[
@@ -90,8 +96,8 @@ struct Form[T: Deinitable & Movable = FormFields](CollectsProblems):
 
         Args:
             req: The request.
-            problems: Receives the problems; none of a `FromForm`, whose errors
-                are raised.
+            problems: Receives the problems. The errors of `from_form` are
+                raised instead.
 
         Raises:
             The errors of `extract` but the problems.
@@ -100,6 +106,11 @@ struct Form[T: Deinitable & Movable = FormFields](CollectsProblems):
             collect_fields[Self.T](
                 QueryParameters(_octets_of(req)), FoundProblem.BODY, problems
             )
+        elif conforms_to(Self.T, FromForm):
+            comptime if conforms_to(Self.T, Validated):
+                validate_fields(
+                    _own_form[Self.T](req), FoundProblem.BODY, problems
+                )
 
 
 def _octets_of(req: Request) raises -> Span[UInt8, origin_of(req)]:

@@ -354,6 +354,16 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         upgrade.has_said_end = True
         upgrade.has_heard_end = peer_has_ended
 
+    def note_lost_peer(self) raises:
+        """Declares that the connection ended before the protocol did. If the
+        function then returns, the access log says that the client left.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+        """
+        self._check()
+        self._exchange[].stream.upgrade.has_lost_peer = True
+
     def is_stopping(self) raises -> Bool:
         """Returns whether the server is stopping.
 

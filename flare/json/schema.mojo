@@ -328,7 +328,10 @@ def _number_schema[dtype: DType]() -> StaticString:
     elif dtype == DType.uint or dtype == DType.uint64:
         return '{"type":"integer","format":"uint64","minimum":0}'
     elif dtype == DType.int32:
-        return '{"type":"integer","format":"int32"}'
+        return (
+            '{"type":"integer","format":"int32","minimum":-2147483648,'
+            '"maximum":2147483647}'
+        )
     elif dtype == DType.uint32:
         return '{"type":"integer","minimum":0,"maximum":4294967295}'
     elif dtype == DType.int16:

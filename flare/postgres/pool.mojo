@@ -92,20 +92,17 @@ struct DatabasePool(TrivialRegisterPassable):
         Args:
             entry: The statement.
         """
-        ref s = self.state[]
-        var problem = s.problem()
+        var problem = self.state[].problem()
         if problem:
             entry.fail(problem.take())
             return
-        if len(s.entries) == 0:
-            var connection = self._pick()
-            if connection:
-                connection.value().send(entry)
-                return
-        s.turns += 1
-        entry.state[].turn = s.turns
-        s.entries.append(entry)
-        self._grow()
+        if not self._send_at_once(entry):
+            ref s = self.state[]
+            s.turns += 1
+            entry.state[].turn = s.turns
+            s.entries.append(entry)
+            self._grow()
+        self.show_use()
 
     def submit_again(self, entry: Entry):
         """Sends a statement that had no effect once more, before others.
@@ -237,6 +234,7 @@ struct DatabasePool(TrivialRegisterPassable):
         """Serves those that wait, as far as connections have room."""
         while self._serve_one():
             pass
+        self.show_use()
 
     def close(self):
         """Ends all connections and the queue."""
@@ -311,6 +309,15 @@ struct DatabasePool(TrivialRegisterPassable):
                 counts.waiting,
             )
         )
+
+    def _send_at_once(self, entry: Entry) -> Bool:
+        if len(self.state[].entries) > 0:
+            return False
+        var connection = self._pick()
+        if not connection:
+            return False
+        connection.value().send(entry)
+        return True
 
     def _serve_one(self) -> Bool:
         ref s = self.state[]

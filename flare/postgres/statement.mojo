@@ -76,11 +76,9 @@ def run_unchecked(
     try:
         var answer = _run(pool, connection, sql, parameters^)
         meter.end(begun_ns)
-        pool.show_use()
         return answer^
     except e:
         meter.end(begun_ns, _error_type(e))
-        pool.show_use()
         raise e^
 
 

@@ -63,6 +63,7 @@ def run_statement(
     var begun_ns = meter.begin()
     if begun_ns == 0:
         return _run(core, place, sql, parameters^)
+    core.show_use()
     try:
         var answer = _run(core, place, sql, parameters^)
         meter.end(begun_ns)

@@ -130,6 +130,8 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             WsCloseCode.INTERNAL_ERROR if has_failed else WsCloseCode.NORMAL,
         )
         if stream.is_open():
+            if s[].closing.code == WsCloseCode.ABNORMAL:
+                stream.note_lost_peer()
             stream.unsafe_set_protocol(None)
         end_watch(s)
         # They find that the WebSocket is over.

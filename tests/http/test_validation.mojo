@@ -5,7 +5,9 @@ from flare.http import (
     Body,
     Extractor,
     Form,
+    FormFields,
     FromFields,
+    FromForm,
     FromText,
     Handler,
     HeaderMap,
@@ -19,6 +21,7 @@ from flare.http import (
     Router,
     State,
     Validated,
+    form_value,
 )
 from flare.json import FromJson, loads
 from flare.testing import TestClient
@@ -83,6 +86,21 @@ struct Search(FromFields, Validated):
 struct Between(FromFields, Validated):
     var first: Int
     var last: Int
+
+    def validate(self, mut problems: Problems):
+        problems.require(self.first <= self.last, "", "must be in order")
+
+
+@fieldwise_init
+struct Range(FromForm, Validated):
+    var first: Int
+    var last: Int
+
+    @staticmethod
+    def from_form(fields: FormFields) raises -> Self:
+        return Self(
+            form_value[Int](fields, "first"), form_value[Int](fields, "last")
+        )
 
     def validate(self, mut problems: Problems):
         problems.require(self.first <= self.last, "", "must be in order")
@@ -294,6 +312,24 @@ def test_values_that_do_not_fit_together_have_no_name() raises:
     assert_equal(client.post("/", "first=2&last=1", form).status, 422)
 
 
+def test_forms_that_a_type_reads_itself_are_validated() raises:
+    var router = Router()
+    router.post("/", _own_form)
+    router.post("/other", _own_form_and_query)
+    var client = TestClient(router^)
+    var form = HeaderMap()
+    form.set("Content-Type", "application/x-www-form-urlencoded")
+    assert_equal(_posted(client, "/", "first=1&last=2", form), "200 1 to 2")
+    assert_equal(
+        _posted(client, "/", "first=2&last=1", form),
+        "422 : must be in order",
+    )
+    assert_equal(
+        _posted(client, "/other?page=x", "first=2&last=1", form),
+        "400 : must be in order; page: expected a number, got 'x'",
+    )
+
+
 def test_forms_are_read_into_structs() raises:
     var router = Router()
     router.post("/", _form)
@@ -390,6 +426,14 @@ def _span(span: QueryOf[Between]) -> String:
 
 def _span_of_form(span: Form[Between]) -> String:
     return String(span.value.first, " to ", span.value.last)
+
+
+def _own_form(span: Form[Range]) -> String:
+    return String(span.value.first, " to ", span.value.last)
+
+
+def _own_form_and_query(span: Form[Range], page: Query["page", Int]) -> String:
+    return String(span.value.first, " ", page.value)
 
 
 def _search(search: QueryOf[Search]) -> String:

@@ -111,7 +111,10 @@ struct Unknown:
 def test_numbers_have_their_ranges() raises:
     check[Int]('{"type":"integer","format":"int64"}')
     check[Int64]('{"type":"integer","format":"int64"}')
-    check[Int32]('{"type":"integer","format":"int32"}')
+    check[Int32](
+        '{"type":"integer","format":"int32","minimum":-2147483648,'
+        '"maximum":2147483647}'
+    )
     check[Int16]('{"type":"integer","minimum":-32768,"maximum":32767}')
     check[Int8]('{"type":"integer","minimum":-128,"maximum":127}')
     check[UInt64]('{"type":"integer","format":"uint64","minimum":0}')

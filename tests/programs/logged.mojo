@@ -21,6 +21,7 @@ from flare.http import (
 from flare.net import IpNetwork, SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.tls import TlsIdentity, TlsServerConfig
+from flare.ws import WsConnection, websocket
 
 
 def home(req: Request) raises -> Response:
@@ -59,6 +60,15 @@ def _break(req: Request, stream: ResponseStream) raises:
     raise Error("of the test")
 
 
+def talk(req: Request) raises -> Response:
+    return websocket(req, _repeat)
+
+
+def _repeat(ws: WsConnection) raises:
+    for message in ws:
+        ws.send(message)
+
+
 def log_record(record: AccessRecord):
     var client = record.client()
     print(
@@ -77,7 +87,9 @@ def log_record(record: AccessRecord):
 
 
 def main() raises:
-    var config = ServerConfig(max_body_size=8192, access_log=_log())
+    var config = ServerConfig(
+        max_body_size=8192, max_streams=4, access_log=_log()
+    )
     if _option("--backend") == "epoll":
         config.backend = BackendKind.EPOLL
     if _has("--proxied"):
@@ -92,6 +104,7 @@ def main() raises:
     router.get("/wait/:ms", wait)
     router.get("/streamed/:count", streamed)
     router.get("/broken", broken)
+    router.get("/talk", talk)
     router.get("/fail", fail)
     router.post("/echo", echo)
     server.serve(

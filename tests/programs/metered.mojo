@@ -98,12 +98,17 @@ def ask_sqlite(stores: State[Stores], req: Request) raises -> Response:
 
 def ask_postgres(stores: State[Stores], req: Request) raises -> Response:
     ref database = stores[].postgres.value()
+    if req.param("what") == "transaction":
+        with database.transaction() as tx:
+            return ok(String(tx.query_one[Int]("SELECT 7")))
     return ok(String(database.query_one[Int](_statement(req))))
 
 
 def _statement(req: Request) raises -> String:
     if req.param("what") == "wrong":
         return "SELECT wrong"
+    if req.param("what") == "slow":
+        return "SELECT 7 FROM pg_sleep(3)"
     return "SELECT 7"
 
 

@@ -1,6 +1,7 @@
 """Reads the access log of real servers, and compares it with what their clients
 have done."""
 
+import contextlib
 import datetime
 import json
 import re
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.h2_client import H2Client  # noqa: E402
 from loopback.subject import BACKENDS, ROOT, Subject, build  # noqa: E402
+from loopback.ws_client import CLOSE, TEXT, WsClient  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "logged.mojo"
 KEYS = (
@@ -23,6 +25,8 @@ KEYS = (
     "target", "target_octets", "route", "status", "end", "duration_us",
     "request_octets", "response_octets", "user_agent", "request_id", "trace_id",
 )
+# Of the server that these tests ask.
+STREAMS_MAX = 4
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 COMBINED = re.compile(
@@ -241,6 +245,48 @@ class AccessLogs(unittest.TestCase):
                     (6, "/fail", 500, "complete"),
                 ],
             )
+
+    def test_a_websocket_tells_whether_its_client_left(self):
+        for backend in self.each_backend():
+            subject = self.start(backend)
+            for leaves in ("close", "reset", "close_in_order"):
+                client = WsClient(subject.port, "/talk")
+                client.send_frame(TEXT, b"a")
+                client.expect(TEXT, b"a")
+                if leaves == "close_in_order":
+                    client.send_frame(CLOSE, b"\x03\xe8")
+                    client.expect(CLOSE, b"\x03\xe8")
+                    client.close()
+                else:
+                    getattr(client, leaves)()
+            found = self.objects(self.lines(subject))
+            found = sorted((r["id"], r["status"], r["end"]) for r in found)
+            self.assertEqual(
+                found,
+                [
+                    (1, 101, "client_left"),
+                    (2, 101, "client_left"),
+                    (3, 101, "complete"),
+                ],
+            )
+
+    def test_one_stream_too_many_is_refused(self):
+        for backend in self.each_backend():
+            subject = self.start(backend)
+            with contextlib.ExitStack() as stack:
+                for _ in range(STREAMS_MAX):
+                    client = stack.enter_context(subject.connect())
+                    client.send(asked("/streamed/1000"))
+                    client.head()
+                client = stack.enter_context(subject.connect())
+                client.send(asked("/streamed/1000"))
+                self.assertEqual(client.answer().status, 503)
+            (refused,) = [
+                record
+                for record in self.objects(self.lines(subject))
+                if record["status"] == 503
+            ]
+            self.check(refused, end="refused", route="/streamed/:count")
 
     def test_no_octets_of_a_client_forge_anything(self):
         fields = (

@@ -282,17 +282,21 @@ class OwnInstruments(Metered):
         self.assertEqual(found.value(count, **own, error_type=wrong), 4)
         seconds = found.value(count.replace("count", "sum"), **own)
         self.assertTrue(0 < seconds < 30, seconds)
-        connections = [
+        used, idle = self.connections(found, system)
+        self.assertEqual(used, 0)
+        self.assertGreater(idle, 0)
+        pending = "db_client_connection_pending_requests"
+        self.assertEqual(found.value(pending, **own), 0)
+
+    def connections(self, found, system):
+        """Gives how many connections are used, and idle."""
+        return [
             found.value(
                 "db_client_connection_count",
-                **own, db_client_connection_state=state,
+                db_system_name=system, db_client_connection_state=state,
             )
             for state in ("used", "idle")
         ]
-        self.assertEqual(connections[0], 0)
-        self.assertGreater(connections[1], 0)
-        pending = "db_client_connection_pending_requests"
-        self.assertEqual(found.value(pending, **own), 0)
 
     def test_statements_of_sqlite_are_counted(self):
         for backend in BACKENDS:
@@ -309,7 +313,24 @@ class OwnInstruments(Metered):
             with self.subTest(backend=backend):
                 subject = self.start(backend, "--postgres", url)
                 self.check_database(subject, "postgresql", "42703")
+                self.ask(subject, asked("/postgresql/transaction"), 200, 3)
+                used, idle = self.connections(self.read(subject), "postgresql")
+                self.assertEqual(used, 0)
+                self.assertGreater(idle, 0)
+                self.check_that_a_statement_is_seen_while_it_runs(subject)
                 subject.stop()
+
+    def check_that_a_statement_is_seen_while_it_runs(self, subject):
+        with subject.connect() as client:
+            client.send(asked("/postgresql/slow"))
+            until = time.monotonic() + 2
+            used = 0
+            while used == 0 and time.monotonic() < until:
+                used, _ = self.connections(self.read(subject), "postgresql")
+            self.assertEqual(used, 1)
+            self.assertEqual(client.answer().status, 200)
+        used, _ = self.connections(self.read(subject), "postgresql")
+        self.assertEqual(used, 0)
 
     def test_searches_for_files_are_counted(self):
         folder = tempfile.mkdtemp()
@@ -448,8 +469,10 @@ class RealPrometheus(Metered):
                 found.pop(PAGE, None)
             self.assertEqual(found, expected)
 
-    def test_quantiles_are_those_of_the_clients(self):
-        subject = self.start("io_uring", "--workers", "4", "--every-edge")
+    def test_counts_and_quantiles_are_those_of_the_clients(self):
+        subject = self.start(
+            "io_uring", "--workers", "4", "--supervised", "--every-edge"
+        )
         waits = [25 + 397 * i * i // 200 % 400 for i in range(200)]
         lasted = []
 
@@ -461,8 +484,7 @@ class RealPrometheus(Metered):
                     client.answer()
                     lasted.append(time.monotonic() - began)
 
-        with tempfile.TemporaryDirectory() as folder:
-            port = self.start_prometheus(folder, subject.port)
+        def ask_all():
             threads = [
                 threading.Thread(target=ask, args=(waits[i::CLIENTS],))
                 for i in range(CLIENTS)
@@ -471,13 +493,19 @@ class RealPrometheus(Metered):
                 thread.start()
             for thread in threads:
                 thread.join()
+
+        with tempfile.TemporaryDirectory() as folder:
+            port = self.start_prometheus(folder, subject.port)
+            ask_all()
+            self.kill_workers(subject)
+            ask_all()
             lasted.sort()
-            self.assertEqual(len(lasted), len(waits))
+            self.assertEqual(len(lasted), 2 * len(waits))
             key = ("GET", "/wait/:ms", 200)
             count = f"sum by (http_request_method, http_route, " \
                 f"http_response_status_code) ({DURATION}_count)"
             deadline = time.monotonic() + 30
-            while self.query(port, count).get(key) != len(waits):
+            while self.query(port, count).get(key) != len(lasted):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.2)
             for share in (0.5, 0.9, 0.99):

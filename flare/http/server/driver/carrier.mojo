@@ -146,7 +146,7 @@ def _peer_address(exchange: Erased) raises -> StreamAddr:
     var address = StreamAddr.from_storage(storage)
     if not address:
         raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
-    if not address.value().is_unix():
+    if not address.value().is_unix() and not c[].proxy.hides_client:
         # It does not change, and a limit of rates asks for each request.
         c[].proxy.client = OwnedPointer(address.value().socket_address())
     return address.value().copy()

@@ -23,16 +23,21 @@ from ..transport.worker_state import worker_of
 comptime _REQUEST_ID: StaticString = "X-Request-Id"
 
 
-def answer(x: Exchange, var response: Response):
+def answer(
+    x: Exchange,
+    var response: Response,
+    end: AccessEnd = AccessEnd.COMPLETE,
+):
     """Writes the response to a request, and its record.
 
     Args:
         x: The request.
         response: The response.
+        end: How the request ended, unless the client has left.
     """
     if worker_of(connection_of(x))[].records.access:
         note_identifier(x, response.headers)
-    record_access(x, write_response(x, response^))
+    record_access(x, write_response(x, response^), end)
 
 
 @always_inline
@@ -93,10 +98,9 @@ def _record(x: Exchange, sent: Sent, end: AccessEnd):
         w[].reactor.clock_ns(),
     )
     if sent.status == 0:
+        # The answer could not be written.
         outcome.status = CLIENT_LEFT_STATUS
-        if end == AccessEnd.COMPLETE:
-            # The answer could not be written.
-            outcome.end = AccessEnd.CLIENT_LEFT
+        outcome.end = AccessEnd.CLIENT_LEFT
     elif (
         end == AccessEnd.COMPLETE
         and sent.status >= 400

@@ -59,7 +59,10 @@ def answer_with_stream(x: Exchange, var response: Response):
     except e:
         _break_off(x, e)
         return _end(x, content^)
-    _record(x, AccessEnd.COMPLETE)
+    if x[].stream.upgrade.has_lost_peer:
+        _record(x, AccessEnd.CLIENT_LEFT)
+    else:
+        _record(x, AccessEnd.COMPLETE)
     _end(x, content^)
 
 
@@ -127,7 +130,11 @@ def _refuse(x: Exchange, response: Response) -> Bool:
         )
     ):
         count(w[].statistics[].refused)
-        answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
+        answer(
+            x,
+            error_answer(x, Status.SERVICE_UNAVAILABLE),
+            AccessEnd.REFUSED,
+        )
         return True
     return False
 
