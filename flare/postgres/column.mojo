@@ -389,12 +389,15 @@ def _text_of(column: Column, octets: Span[UInt8, _]) raises -> String:
         )
     var text = _json_octets(id, octets)
     if id >= TypeId.FIRST_OF_USERS:
-        # Enums and citext are texts. Composite types are not, and contain NUL.
+        # Enums and citext are texts. Composite types are not, and contain NUL;
+        # ltree and its like begin with a version.
+        var is_binary = len(text) > 0 and text[0] < UInt8(9)
         for octet in text:
-            if octet == UInt8(0):
-                raise column.problem(
-                    "does not fit String: convert it, as column::text"
-                )
+            is_binary = is_binary or octet == UInt8(0)
+        if is_binary:
+            raise column.problem(
+                "does not fit String: convert it, as column::text"
+            )
     try:
         return String(StringSlice(from_utf8=text))
     except:

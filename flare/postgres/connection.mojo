@@ -329,6 +329,7 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             e.flags.is_sent
             or e.flags.is_abandoned
             or s.flags.is_owned
+            or s.flags.is_returning
             or e.attempts >= _ATTEMPTS_MAX
         ):
             entry.fail(
@@ -487,8 +488,9 @@ struct DatabaseConnection(Equatable, TrivialRegisterPassable):
             not e.error
             or e.flags.is_abandoned
             or s.is_closing
-            # In a transaction that has failed, it would fail again.
+            # It would fail again, or run outside of its transaction.
             or s.flags.is_owned
+            or s.flags.is_returning
             or e.attempts >= _ATTEMPTS_MAX
         ):
             return False

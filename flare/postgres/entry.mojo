@@ -235,7 +235,7 @@ def is_repeatable(sql: StringSlice) -> Bool:
         "merge",
         "table",
     ]
-    return begins_with_word[WORDS, comments_nest=True](sql)
+    return begins_with_word[WORDS, is_postgresql=True](sql)
 
 
 def controls_transaction(sql: StringSlice) -> Bool:
@@ -258,7 +258,7 @@ def controls_transaction(sql: StringSlice) -> Bool:
         "release",
         "prepare",
     ]
-    return begins_with_word[WORDS, comments_nest=True](sql)
+    return begins_with_word[WORDS, is_postgresql=True](sql)
 
 
 def needs_own_protocol(sql: StringSlice) -> Bool:
@@ -271,4 +271,4 @@ def needs_own_protocol(sql: StringSlice) -> Bool:
         True for COPY and LISTEN.
     """
     comptime WORDS: List[StaticString] = ["copy", "listen"]
-    return begins_with_word[WORDS, comments_nest=True](sql)
+    return begins_with_word[WORDS, is_postgresql=True](sql)

@@ -116,8 +116,7 @@ struct Notifications(Copyable, Movable):
         var fiber = waiting_fiber("wait")
         var queue = self._state[].queue
         while True:
-            if self._state[].is_ended:
-                raise Error(String(PostgresError(PostgresError.CLOSED)))
+            self._check()
             if not self._state[].connection:
                 if not self._is_connected_again(fiber, until_ms):
                     return None
@@ -133,6 +132,7 @@ struct Notifications(Copyable, Movable):
             if result == CANCELLED:
                 raise Error(NetError.from_errno("wait", CANCELLED))
             if result < 0:
+                self._check()
                 if _has_time(fiber):
                     return queue[].take()
                 raise self._state[].pool.timeout_error(sent=False)
@@ -164,28 +164,46 @@ struct Notifications(Copyable, Movable):
             except e:
                 if fiber.is_cancelled():
                     raise e^
+                self._check()
                 if _has_time(fiber):
                     return False
                 raise self._state[].pool.timeout_error(sent=False)
 
     def _connect(self, fiber: Fiber, until_ms: Int) raises:
+        self._check()
         ref s = self._state[]
         var connection: DatabaseConnection
-        # The statements below may take longer: if they were cut off, a program
-        # with short timeouts would close each connection, and listen never.
-        with deadline_in(_rest_ms(fiber, until_ms)):
-            connection = s.pool.acquire(fiber)
+        # The block may end, and the database too, while this fiber waits.
         s.pool.state[].users += 1
+        try:
+            # The statements below may take longer: if they were cut off, a
+            # program with short timeouts would close each connection, and
+            # listen never.
+            with deadline_in(_rest_ms(fiber, until_ms)):
+                connection = s.pool.acquire(fiber)
+        except e:
+            s.pool.release()
+            raise e^
+        if s.is_ended:
+            connection.give_back()
+            connection.release()
+            s.pool.release()
+            self._check()
         s.connection = connection
         s.queue[].is_lost = False
         connection.state[].owner.listening = s.queue
         for channel in s.channels:
+            self._check()
             _ = run_unchecked(
                 s.pool,
                 connection,
                 String('LISTEN "', channel.replace('"', '""'), '"'),
                 PgParameters(),
             )
+
+    def _check(self) raises:
+        if self._state[].is_ended:
+            raise Error(String(PostgresError(PostgresError.CLOSED)))
 
     def _leave(self):
         ref s = self._state[]

@@ -15,6 +15,7 @@ from flare.sys.pg_parameters import PgParameters
 from .big_endian import append_big_endian
 from .column import DAYS_MAX, EPOCH_DAYS, EPOCH_US
 from .error import PostgresError
+from .numeric_text import numeric_octets
 from .type_ids import TypeId, array_id_of
 
 comptime PARAMETERS_MAX = 65_535
@@ -175,8 +176,8 @@ __extension SIMD(ToParameter):
                 octets, Int(bitcast[DType.int32](Float32(self[0]))), 4
             )
         else:
-            comptime count = 2 if id == TypeId.INT2 else (
-                4 if id == TypeId.INT4 else 8
+            comptime count = 1 if id == TypeId.BOOL else (
+                2 if id == TypeId.INT2 else (4 if id == TypeId.INT4 else 8)
             )
             append_big_endian(octets, Int(self[0]), count)
         _add(parameters, id, Span(octets), PgParameters.BINARY)
@@ -479,7 +480,7 @@ struct _ArrayOctets(Movable):
             append_big_endian(self.octets, count, 4)
             append_big_endian(self.octets, 1, 4)
 
-    def take_element(mut self):
+    def take_element(mut self) raises:
         var start = self.element.starts[0]
         if start == PgParameters.NULL:
             # The array says that it contains one.
@@ -487,10 +488,19 @@ struct _ArrayOctets(Movable):
             append_big_endian(self.octets, -1, 4)
         else:
             var length = Int(self.element.lengths[0])
-            append_big_endian(self.octets, length, 4)
-            self.octets.extend(
-                Span(self.element.octets)[start : start + length]
-            )
+            var octets = Span(self.element.octets)[start : start + length]
+            if self.type_id == TypeId.NUMERIC:
+                # Alone, it is sent as text.
+                var number = numeric_octets(octets)
+                if len(number) == 0:
+                    raise bad_parameter(
+                        "an array has numbers such as -12.50, not this text"
+                    )
+                append_big_endian(self.octets, len(number), 4)
+                self.octets.extend(Span(number))
+            else:
+                append_big_endian(self.octets, length, 4)
+                self.octets.extend(octets)
         self.element.starts.clear()
         self.element.lengths.clear()
         self.element.octets.clear()

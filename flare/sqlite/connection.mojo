@@ -67,6 +67,9 @@ struct RunOutcome:
     """The item has an error."""
     comptime WRITES = 2
     """It did not run, because it writes and this connection reads."""
+    comptime HALF_DONE = 3
+    """The item has an error, though it may have changed something: the
+    transaction must not be committed."""
 
 
 @fieldwise_init
@@ -130,7 +133,7 @@ struct LaneConnection(TrivialRegisterPassable):
         control.deadline_ns = deadline_ns
 
     def command(self, sql: StringSlice) -> Optional[SqliteError]:
-        """Runs a statement of flare.
+        """Runs a short statement of flare. Only a wait for a lock can be stopped.
 
         Args:
             sql: The statement.
@@ -152,8 +155,10 @@ struct LaneConnection(TrivialRegisterPassable):
             )
         var statement = self.state[].cache.at(place)[].statement
         var code = SqliteCode.ROW
+        raw.control[].runs_to_its_end = True
         while code == SqliteCode.ROW:
             code = statement.step()
+        raw.control[].runs_to_its_end = False
         var error = Optional[SqliteError](None)
         if code != SqliteCode.DONE:
             error = self.last_error()
@@ -191,11 +196,14 @@ struct LaneConnection(TrivialRegisterPassable):
         # Rows that were not read end here.
         _ = statement.reset()
         statement.clear_bindings()
-        if error:
-            item.forget_outcome()
-            item.state[].error = error^
-            return RunOutcome.FAILED
-        return RunOutcome.DONE
+        if not error:
+            return RunOutcome.DONE
+        var outcome = RunOutcome.FAILED
+        if not cached[].is_read_only and _may_be_half_done(error.value()):
+            outcome = RunOutcome.HALF_DONE
+        item.forget_outcome()
+        item.state[].error = error^
+        return outcome
 
     def skips_slow(self, item: WorkItem) -> Bool:
         """Returns whether a statement took too long for the calling thread not
@@ -252,12 +260,14 @@ struct LaneConnection(TrivialRegisterPassable):
             return SqliteError.from_code(
                 SqliteError.OPEN,
                 opened[0],
-                String(opened[1], ": ", target.path),
+                String(opened[1], ": ", self.state[].target.path_text()),
             )
         var raw = opened[2].value()
         self.state[].raw = raw
         var error = self._configure(raw)
         if error:
+            # Its statements must not be found by the next attempt.
+            self.state[].cache.clear()
             raw.close()
             self.state[].raw = None
             error.value().kind = SqliteError.OPEN
@@ -286,7 +296,7 @@ struct LaneConnection(TrivialRegisterPassable):
         var item = _internal("PRAGMA journal_mode = WAL")
         var outcome = self.run(item)
         var error = Optional[SqliteError](None)
-        if outcome == RunOutcome.FAILED:
+        if outcome != RunOutcome.DONE:
             error = item.state[].error
         else:
             ref values = item.state[].result.value()[].values
@@ -440,6 +450,15 @@ struct LaneConnection(TrivialRegisterPassable):
         ):
             block[].affected = raw.changes()
         return None
+
+
+def _may_be_half_done(error: SqliteError) -> Bool:
+    # A statement that SQLite itself lets fail has no effect.
+    return (
+        error.kind == SqliteError.TOO_LARGE
+        or error.kind == SqliteError.TIMEOUT
+        or error.kind == SqliteError.CLOSED
+    )
 
 
 def add_row(

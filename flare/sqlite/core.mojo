@@ -245,19 +245,7 @@ struct DatabaseCore(TrivialRegisterPassable):
         Atomic[UInt32].store[ordering=Ordering.RELEASE](
             self.state[].target.closing_word(), 1
         )
-        self.state[].writes.end()
-        self.state[].reads.end()
-        if self.state[].writer:
-            self.state[].writer.value().state[].own.end()
-        for reader in self.state[].readers:
-            reader.state[].own.end()
-        if self.state[].writer and not self.state[].writer.value().end():
-            self.state[].is_leaked = True
-        for reader in self.state[].readers:
-            if not reader.end():
-                self.state[].is_leaked = True
-        self.state[].writer = None
-        self.state[].readers.clear()
+        self._end_lanes()
         if self.state[].inline:
             self.state[].inline.value().destroy()
             self.state[].inline = None
@@ -293,8 +281,33 @@ struct DatabaseCore(TrivialRegisterPassable):
                 result = reader.start()
         if result == 0:
             return None
-        self.close()
+        # The next statement tries again.
+        self._end_lanes()
+        s[].is_closed = s[].is_leaked
+        if not s[].is_leaked:
+            s[].process = 0
+            s[].writes.destroy()
+            s[].reads.destroy()
+            var waiting_max = s[].target.state[].options.waiting_max
+            s[].writes = WorkQueue.create(waiting_max)
+            s[].reads = WorkQueue.create(waiting_max)
         return SqliteError(SqliteError.OPEN, "no thread can be started")
+
+    def _end_lanes(self):
+        var s = self.state
+        s[].writes.end()
+        s[].reads.end()
+        if s[].writer:
+            s[].writer.value().state[].own.end()
+        for reader in s[].readers:
+            reader.state[].own.end()
+        if s[].writer and not s[].writer.value().end():
+            s[].is_leaked = True
+        for reader in s[].readers:
+            if not reader.end():
+                s[].is_leaked = True
+        s[].writer = None
+        s[].readers.clear()
 
     def _queue_of(self, item: WorkItem) -> WorkQueue:
         var kind = item.state[].kind

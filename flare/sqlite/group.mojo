@@ -93,12 +93,11 @@ def _run_each_alone(
 def _run_alone(connection: LaneConnection, item: WorkItem):
     connection.watch(item)
     var error = connection.command("BEGIN IMMEDIATE")
-    if not error:
-        if connection.run(item) == RunOutcome.DONE:
-            error = connection.command("COMMIT")
-        if connection.is_in_transaction():
-            connection.watch(None)
-            _ = connection.command("ROLLBACK")
+    if not error and connection.run(item) == RunOutcome.DONE:
+        error = connection.command("COMMIT")
+    if connection.is_in_transaction():
+        connection.watch(None)
+        _ = connection.command("ROLLBACK")
     if error:
         item.forget_outcome()
         item.state[].error = error^

@@ -114,6 +114,9 @@ struct Lane(TrivialRegisterPassable):
             self.state[].thread, _END_MS_MAX
         ):
             return False
+        if self.state[].thread == 0:
+            # No thread has used it.
+            self.state[].connection.destroy()
         self.state[].own.destroy()
         heap_destroy(self.state)
         return True
@@ -144,6 +147,8 @@ struct Lane(TrivialRegisterPassable):
             return
         var kind = item.state[].kind
         if kind == StatementKind.PROBE:
+            # The connection of this thread is open.
+            self.state[].target.set_open_failed(False)
             _ = item.finish()
             return
         connection.watch(item)
@@ -216,7 +221,10 @@ struct Lane(TrivialRegisterPassable):
                 else:
                     _ = item.finish()
                 return SqliteError.CLOSED
-            if connection.run(item, only_reads=reads) == RunOutcome.WRITES:
+            var outcome = connection.run(item, only_reads=reads)
+            if outcome == RunOutcome.HALF_DONE:
+                self._roll_back()
+            elif outcome == RunOutcome.WRITES:
                 item.state[].error = SqliteError.from_code(
                     SqliteError.ENGINE, 8, "the transaction only reads"
                 )

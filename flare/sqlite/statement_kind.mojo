@@ -46,8 +46,8 @@ def kind_of(sql: StringSlice) -> UInt8:
         "delete",
         "replace",
     ]
-    if begins_with_word[QUERIES, comments_nest=False](sql):
+    if begins_with_word[QUERIES, is_postgresql=False](sql):
         return StatementKind.QUERY
-    if begins_with_word[CHANGES, comments_nest=False](sql):
+    if begins_with_word[CHANGES, is_postgresql=False](sql):
         return StatementKind.CHANGE
     return StatementKind.OTHER

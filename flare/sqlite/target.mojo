@@ -95,6 +95,15 @@ struct Target(TrivialRegisterPassable):
             MutUntrackedOrigin
         ]()
 
+    def path_text(self) -> String:
+        """Returns the path of the file.
+
+        Returns:
+            The path, for errors.
+        """
+        ref path = self.state[].path
+        return String(from_utf8_lossy=Span(path)[: len(path) - 1])
+
     def count_open(self, difference: Int):
         """Counts an opened or closed connection.
 

@@ -42,6 +42,9 @@ struct SqliteControl(Movable):
     """How long the connection waits for a lock of another one."""
     var busy_since_ns: Int
     """When the present wait for a lock began."""
+    var runs_to_its_end: Bool
+    """Whether the running statement is not stopped. SQLite asks once more after
+    BEGIN or COMMIT took effect, and would then report a failure."""
     var refuses_control: Bool
     """Whether BEGIN, SAVEPOINT, ATTACH and their like are not prepared."""
     var was_refused: Bool
@@ -63,6 +66,7 @@ struct SqliteControl(Movable):
         self.deadline_ns = NO_DEADLINE_NS
         self.busy_timeout_ns = busy_timeout_ms * 1_000_000
         self.busy_since_ns = 0
+        self.runs_to_its_end = False
         self.refuses_control = False
         self.was_refused = False
         self.out_address = 0
@@ -111,6 +115,8 @@ def on_progress(argument: Erased) abi("C") -> c_int:
         1 to stop it.
     """
     var control = argument.unsafe_bitcast[SqliteControl]()
+    if control[].runs_to_its_end:
+        return c_int(0)
     return c_int(1) if is_stopped(control) else c_int(0)
 
 

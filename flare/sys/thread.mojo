@@ -27,7 +27,8 @@ def start_thread(
     var done = external_call["pthread_create", c_int](
         Pointer(to=id), Optional[Erased](None), function, argument
     )
-    return (-Int(done), id)
+    # A thread that was not started may have left an id.
+    return (-Int(done), id if done == 0 else UInt64(0))
 
 
 def join_thread(id: UInt64):

@@ -1,7 +1,7 @@
 """Tests for `flare.postgres.numeric_text`."""
 
 from flare.postgres.big_endian import append_big_endian
-from flare.postgres.numeric_text import numeric_text
+from flare.postgres.numeric_text import numeric_octets, numeric_text
 
 from tests.asserting import assert_equal, assert_false
 
@@ -31,6 +31,24 @@ def test_numbers_as_the_server_writes_them() raises:
     ]
     for row in rows:
         assert_equal(numeric_text(_octets(row.words)).value(), row.text)
+        assert_equal(numeric_octets(row.text.as_bytes()), _octets(row.words))
+
+
+def test_other_texts_of_numbers() raises:
+    for row in [
+        ("+1", "1"),
+        (".5", "0.5"),
+        ("7.", "7"),
+        ("000123.450", "123.450"),
+        ("-0.00", "0.00"),
+        ("nan", "NaN"),
+        ("-infinity", "-Infinity"),
+    ]:
+        var octets = numeric_octets(String(row[0]).as_bytes())
+        assert_equal(numeric_text(octets).value(), String(row[1]))
+    for text in ["", "-", "+", ".", "1e5", "1.2.3", "0x1", " 1", "-nan", "1,5"]:
+        assert_equal(len(numeric_octets(String(text).as_bytes())), 0)
+    assert_equal(len(numeric_octets((String("1") * 131_073).as_bytes())), 0)
 
 
 def test_malformed_octets_are_no_number() raises:

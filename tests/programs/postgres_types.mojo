@@ -6,6 +6,7 @@ from flare.json import Value
 from flare.postgres import (
     Database,
     Date,
+    Numeric,
     PostgresError,
     Timestamp,
 )
@@ -131,6 +132,10 @@ def _check_refused(db: Database) raises:
     )
     assert_equal(_kind_of[String](db, "SELECT now()"), PostgresError.DECODE)
     assert_equal(_kind_of[String](db, "SELECT ROW(1, 2)"), PostgresError.DECODE)
+    _ = db.execute("CREATE EXTENSION IF NOT EXISTS ltree")
+    assert_equal(
+        _kind_of[String](db, "SELECT 'a.b'::ltree"), PostgresError.DECODE
+    )
     assert_equal(
         _kind_of[Timestamp](db, "SELECT 'infinity'::timestamptz"),
         PostgresError.DECODE,
@@ -185,6 +190,19 @@ def check_parameters(db: Database) raises:
     _same(db, "text", "it's; -- \\ \" $1", String("it's; -- \\ \" $1"))
     _same(db, "text", "", String())
     _same(db, "numeric", "1.50", String("1.50"))
+    _same(
+        db,
+        "numeric[]",
+        "{1.50,-0.00001,NaN,123456789.5}",
+        List[Numeric](
+            [
+                Numeric("1.50"),
+                Numeric("-0.00001"),
+                Numeric("NaN"),
+                Numeric("123456789.5"),
+            ]
+        ),
+    )
     _same(db, "date", "2020-02-29", String("2020-02-29"))
     _same(db, "date", "1970-01-02", Date(1))
     _same(db, "jsonb", '{"a": 1}', Value('{"a":1}'.as_bytes()))

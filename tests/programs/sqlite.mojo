@@ -44,6 +44,8 @@ def run(path: String, name: String, number: Int) raises:
         soak(path, number)
     elif name == "try":
         try_one(path)
+    elif name == "retry":
+        retry(path)
     else:
         raise Error("no such case: ", name)
 
@@ -236,6 +238,22 @@ def try_one(path: String) raises:
         print(db.execute("INSERT INTO singles VALUES (0)").rows)
     except e:
         print(e)
+
+
+def retry(path: String) raises:
+    """Prints the first three errors, then writes as soon as that works."""
+    var db = Database(path, DatabaseOptions(busy_timeout_ms=20))
+    for i in range(1_000):
+        try:
+            print(db.execute("INSERT INTO singles VALUES (0)").rows)
+            with db.transaction(read_only=True) as tx:
+                print(tx.query_one[Int]("SELECT count(*) FROM singles"))
+            return
+        except e:
+            if i < 3:
+                print(e, flush=True)
+            sleep(10)
+    raise Error("it is still locked")
 
 
 def kind_of(db: Database) raises -> Int:

@@ -113,6 +113,27 @@ class SharedFileTest(SqliteTest):
         self.finish(holder)
         self.assertEqual(self.run_case("try"), "1\n1\n")
 
+    def test_a_file_whose_log_another_process_does_not_let_make(self):
+        other = sqlite3.connect(self.path, isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("CREATE TABLE singles (id INTEGER)")
+        for lock in ("IMMEDIATE", "EXCLUSIVE"):
+            other.execute("PRAGMA journal_mode = DELETE")
+            other.execute(f"BEGIN {lock}")
+            process = self.start("retry")
+            for _ in range(3):
+                self.assertRegex(
+                    process.stdout.readline(),
+                    r"^sqlite\.open 5 .*database is locked",
+                )
+            other.execute("DELETE FROM singles")
+            other.execute("COMMIT")
+            self.assertEqual(self.finish(process), "1\n1\n")
+
+    def test_the_error_of_a_file_names_it(self):
+        self.path = self.folder / "nowhere" / "a.db"
+        self.assertIn(f": {self.path}", self.run_case("try"))
+
     def test_a_fork(self):
         for backend in BACKENDS:
             self.path = self.folder / f"{backend}.db"

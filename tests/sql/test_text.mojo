@@ -15,8 +15,8 @@ def test_the_first_word_decides() raises:
         "/* a */select 1",
         "/**/ select(1)",
     ]:
-        assert_true(begins_with_word[_WORDS, comments_nest=True](text), text)
-        assert_true(begins_with_word[_WORDS, comments_nest=False](text), text)
+        assert_true(begins_with_word[_WORDS, is_postgresql=True](text), text)
+        assert_true(begins_with_word[_WORDS, is_postgresql=False](text), text)
     for text in [
         StaticString(""),
         "selected",
@@ -27,8 +27,8 @@ def test_the_first_word_decides() raises:
         "/*",
         "/*/ select",
     ]:
-        assert_false(begins_with_word[_WORDS, comments_nest=True](text), text)
-        assert_false(begins_with_word[_WORDS, comments_nest=False](text), text)
+        assert_false(begins_with_word[_WORDS, is_postgresql=True](text), text)
+        assert_false(begins_with_word[_WORDS, is_postgresql=False](text), text)
 
 
 def test_comments_nest_in_some_dialects() raises:
@@ -37,10 +37,21 @@ def test_comments_nest_in_some_dialects() raises:
         ("/* /* a */ */ select", True, False),
     ]:
         var text = row[0]
-        assert_equal(begins_with_word[_WORDS, comments_nest=True](text), row[1])
+        assert_equal(begins_with_word[_WORDS, is_postgresql=True](text), row[1])
         assert_equal(
-            begins_with_word[_WORDS, comments_nest=False](text), row[2]
+            begins_with_word[_WORDS, is_postgresql=False](text), row[2]
         )
+
+
+def test_what_postgresql_skips_before_a_statement() raises:
+    for text in [
+        StaticString(";select"),
+        " ; ;/* a */; select",
+        "-- a\rselect",
+        "-- a\r\n;select",
+    ]:
+        assert_true(begins_with_word[_WORDS, is_postgresql=True](text), text)
+        assert_false(begins_with_word[_WORDS, is_postgresql=False](text), text)
 
 
 def test_nul_is_found() raises:

@@ -38,6 +38,21 @@ def test_a_lock_of_another_connection() raises:
     scratch.remove()
 
 
+def test_a_reader_that_could_not_open_is_forgotten_when_the_file_opens() raises:
+    var scratch = Scratch()
+    var db = Database(scratch.path())
+    _ = db.execute("CREATE TABLE t (a)")
+    assert_true(db.is_healthy())
+    db._core.state[].target.set_open_failed(True)
+    assert_false(db.is_healthy())
+    var until_ms = monotonic_ms() + 5_000
+    while not db.is_healthy() and monotonic_ms() < until_ms:
+        sleep(1)
+    assert_true(db.is_healthy())
+    db.close()
+    scratch.remove()
+
+
 def test_a_file_that_is_only_read() raises:
     var scratch = Scratch()
     var db = Database(scratch.path())

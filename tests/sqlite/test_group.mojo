@@ -4,7 +4,10 @@ from std.memory import ArcPointer
 
 from flare.runtime import deadline_in, sleep, spawn
 from flare.runtime.task import JoinHandle
-from flare.sqlite import Database, SqliteError
+from flare.sqlite import Database, DatabaseOptions, SqliteError
+from flare.sqlite.connection import LaneConnection
+from flare.sqlite.target import Target
+from flare.sys.libsqlite import sqlite
 
 from tests.asserting import assert_equal, assert_true
 
@@ -21,6 +24,24 @@ def test_many_changes_share_few_commits() raises:
     assert_equal(counts.commits - before.commits, 1)
     assert_equal(counts.grouped - before.grouped, 200)
     db[].close()
+    scratch.remove()
+
+
+def test_no_stop_makes_a_begun_transaction_a_failed_one() raises:
+    var scratch = Scratch()
+    var target = Target.create(
+        sqlite().value(), scratch.path(), DatabaseOptions()
+    )
+    var connection = LaneConnection.create(target, is_reader=False)
+    assert_true(not connection.open())
+    # The deadline has passed: whatever can be stopped is stopped.
+    connection.watch(None, deadline_ns=1)
+    for _ in range(2_000):
+        assert_true(not connection.command("BEGIN IMMEDIATE"))
+        assert_true(connection.is_in_transaction())
+        assert_true(not connection.command("COMMIT"))
+    connection.destroy()
+    target.destroy()
     scratch.remove()
 
 

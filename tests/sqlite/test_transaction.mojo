@@ -118,6 +118,35 @@ def test_an_error_that_rolls_back_ends_the_transaction() raises:
     scratch.remove()
 
 
+def test_a_change_whose_rows_are_too_many_ends_the_transaction() raises:
+    var scratch = Scratch()
+    var db = Database(
+        scratch.path(), DatabaseOptions(result_octets_max=16 * 100)
+    )
+    _ = db.execute("CREATE TABLE t (a INTEGER)")
+    var values = String("VALUES (0)")
+    for i in range(1, 200):
+        values.write(", (", i, ")")
+    with assert_raises(contains="sqlite.rolled_back"):
+        with db.transaction() as tx:
+            _ = tx.execute("INSERT INTO t VALUES (-1)")
+            with assert_raises(contains="sqlite.too_large"):
+                _ = tx.query[Int](
+                    String("INSERT INTO t ", values, " RETURNING a")
+                )
+            with assert_raises(contains="sqlite.rolled_back"):
+                _ = tx.execute("INSERT INTO t VALUES (-2)")
+    assert_equal(_count(db), 0)
+    with db.transaction() as tx:
+        _ = tx.execute(String("INSERT INTO t ", values))
+        # A query that is too large has changed nothing.
+        with assert_raises(contains="sqlite.too_large"):
+            _ = tx.query[Int]("SELECT a FROM t")
+    assert_equal(_count(db), 200)
+    db.close()
+    scratch.remove()
+
+
 def test_a_snapshot_stays_the_same() raises:
     var scratch = Scratch()
     var db = _made(scratch)
