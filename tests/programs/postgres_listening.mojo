@@ -6,6 +6,7 @@ from std.time import perf_counter_ns
 
 from flare.postgres import Database, DatabaseOptions
 from flare.runtime import deadline_in, sleep, spawn
+from flare.runtime.task import JoinHandle
 
 comptime _NOTIFY: StaticString = "SELECT pg_notify($1, $2)::text"
 comptime _ODD: StaticString = 'Ja"b; c'
@@ -26,6 +27,7 @@ def check_listening(url: String) raises:
     _check_timeouts(db[])
     _check_gaps(db[])
     _check_ends(db[])
+    _check_an_end_during_an_attempt(db)
     # Nothing owns the connections any more.
     with db[].transaction():
         with db[].transaction():
@@ -101,6 +103,34 @@ def _check_timeouts(db: Database) raises:
         assert_equal(
             notifications.next(timeout_ms=5_000).value().payload, "again"
         )
+
+
+def _check_an_end_during_an_attempt(db: ArcPointer[Database]) raises:
+    def holds() raises {var db} -> Bool:
+        with db[].transaction():
+            sleep(300)
+        return True
+
+    var handles = List[JoinHandle[Bool]]()
+    with db[].transaction() as tx:
+        with db[].listen("a") as notifications:
+            assert_equal(tx.query_one[Int](_END), 1)
+            # From now on, no connection is free to listen again.
+            handles.append(spawn(holds^))
+            sleep(100)
+            var mine = notifications.copy()
+
+            def waits() raises {var mine^} -> Bool:
+                try:
+                    _ = mine.next()
+                    return False
+                except e:
+                    return String(e).startswith("postgres.closed")
+
+            handles.append(spawn(waits^))
+            sleep(50)
+        while len(handles) > 0:
+            assert_true(handles.pop().join())
 
 
 def _check_gaps(db: Database) raises:
