@@ -125,8 +125,8 @@ class PlantedTest(unittest.TestCase):
         self.assertEqual(len(listed), 1)
         self.assertIn("fuzz/planted/a/x.fault", listed[0])
 
-    def test_a_sample_has_a_fault_of_one_harness_in_24_and_changes(self):
-        for harness in "bcdefghijklmnopqrstuvwx":
+    def test_a_sample_has_a_fault_of_one_harness_and_changes(self):
+        for harness in "bcdefgh":
             self.write(f"fuzz/planted/{harness}/x.fault", FAULT)
         for name in ("y", "z"):
             self.write(f"fuzz/planted/a/{name}.fault", FAULT)
@@ -137,7 +137,7 @@ class PlantedTest(unittest.TestCase):
             sample = sample_of(paths, self.root)
             self.assertEqual(sample, sample_of(paths, self.root))
             folders = "".join(path.parent.name for path in sample)
-            self.assertIn(folders, tuple("abcdefghijklmnopqrstuvwx"))
+            self.assertIn(folders, tuple("abcdefgh"))
             chosen.update(sample)
         self.assertEqual(chosen, set(paths))
 
