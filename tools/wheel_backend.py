@@ -120,12 +120,10 @@ def compile_library() -> tuple[str, dict[str, bytes]]:
 
 def run_mojo(arguments: list[str], folder: Path | None = None) -> tuple[int, str]:
     """Runs the compiler of the environment."""
+    # The function passes an environment of its own, which has these.
+    os.environ.update(ENVIRONMENT)
     finished = subprocess_run_mojo(
-        arguments,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **ENVIRONMENT},
+        arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     return finished.returncode, finished.stdout.decode(errors="replace")
 
