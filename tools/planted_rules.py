@@ -22,6 +22,8 @@ from suite_report import parse_report
 
 FOLDER = ROOT / "tests" / "planted"
 TEST_SECONDS_MAX = 120
+# How a process ends by tests/asserting.mojo.
+COMPARISON_FAILED = 3
 # The program that the tests in Python of a subject talk to.
 PROGRAMS = {"files": "tests/programs/files.mojo"}
 SUITE = '''"""Runs one module of tests."""
@@ -104,14 +106,16 @@ def _try_mojo(tree: Path, file: Path, name: str) -> tuple[bool, str]:
     package = ".".join(file.parent.parts)
     entry = tree.parent / "suite.mojo"
     entry.write_text(SUITE.format(package=package, module=file.stem))
-    finished = run([str(_build(tree, entry))], TEST_SECONDS_MAX)
+    # A comparison that fails ends the process, and so hides later tests.
+    command = [str(_build(tree, entry)), "--only", name]
+    finished = run(command, TEST_SECONDS_MAX)
     report = parse_report(finished.output)
-    if name in report.failed:
+    if name in report.passed:
+        return False, f"{name} passes"
+    if name in report.failed or finished.code == COMPARISON_FAILED:
         return True, name
-    if name not in report.passed:
-        # It has ended the process, or does not end.
-        return finished.code != 0, f"exit code {finished.code}"
-    return False, f"{name} passes"
+    # It has crashed, or does not end.
+    return finished.code != 0, f"exit code {finished.code}"
 
 
 def _try_python(

@@ -21,7 +21,7 @@ from flare.http import (
 from flare.net import IpNetwork, SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.tls import TlsIdentity, TlsServerConfig
-from flare.ws import WsConnection, websocket
+from flare.ws import WebSocket, WsConnection
 
 
 def home(req: Request) raises -> Response:
@@ -60,11 +60,7 @@ def _break(req: Request, stream: ResponseStream) raises:
     raise Error("of the test")
 
 
-def talk(req: Request) raises -> Response:
-    return websocket(req, _repeat)
-
-
-def _repeat(ws: WsConnection) raises:
+def talk(ws: WsConnection) raises:
     for message in ws:
         ws.send(message)
 
@@ -104,7 +100,7 @@ def main() raises:
     router.get("/wait/:ms", wait)
     router.get("/streamed/:count", streamed)
     router.get("/broken", broken)
-    router.get("/talk", talk)
+    router.get("/talk", WebSocket(talk))
     router.get("/fail", fail)
     router.post("/echo", echo)
     server.serve(

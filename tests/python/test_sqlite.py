@@ -114,11 +114,11 @@ class SharedFileTest(SqliteTest):
         self.assertEqual(self.run_case("try"), "1\n1\n")
 
     def test_a_file_whose_log_another_process_does_not_let_make(self):
-        other = sqlite3.connect(self.path, isolation_level=None)
-        self.addCleanup(other.close)
-        other.execute("CREATE TABLE singles (id INTEGER)")
         for lock in ("IMMEDIATE", "EXCLUSIVE"):
-            other.execute("PRAGMA journal_mode = DELETE")
+            self.path = self.folder / f"{lock}.db"
+            other = sqlite3.connect(self.path, isolation_level=None)
+            self.addCleanup(other.close)
+            other.execute("CREATE TABLE singles (id INTEGER)")
             other.execute(f"BEGIN {lock}")
             process = self.start("retry")
             for _ in range(3):
