@@ -1,6 +1,7 @@
 """Passes requests that have ended to the metrics and to the access log."""
 
 from flare.core import Erased
+from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange, ExchangeStage
 from flare.http.response import Response
 from flare.message import HeaderMap, Method, Status
@@ -38,6 +39,20 @@ def answer(
     if worker_of(connection_of(x))[].records.access:
         note_identifier(x, response.headers)
     record_access(x, write_response(x, response^), end)
+
+
+@no_inline
+def answer_with_error(
+    x: Exchange, status: Int, end: AccessEnd = AccessEnd.COMPLETE
+):
+    """Writes the answer to a failed request, and its record.
+
+    Args:
+        x: The request.
+        status: The status, 400 to 599.
+        end: How the request ended, unless the client has left.
+    """
+    answer(x, error_answer(x, status), end)
 
 
 @always_inline

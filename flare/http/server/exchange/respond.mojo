@@ -8,7 +8,7 @@ from flare.http.request import Request
 from flare.http.response import Response
 
 from .departures import cut_off
-from .record import answer, record_departure
+from .record import answer, answer_with_error, record_departure
 from .stream import answer_with_stream, report_error
 
 
@@ -65,7 +65,7 @@ def _answer_otherwise(x: Exchange, var response: Response):
     if x[].peer_gone:
         record_departure(x)
     elif x[].content.status != 0:
-        answer(x, error_answer(x, x[].content.status))
+        answer_with_error(x, x[].content.status)
     else:
         answer_with_stream(x, response^)
 

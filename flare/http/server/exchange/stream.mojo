@@ -6,7 +6,6 @@ and while the request still lives.
 
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
 from flare.http.body import Body
-from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange, STOPPING, UpgradeState
 from flare.http.response import Response
 from flare.http.stream_response import (
@@ -34,6 +33,7 @@ from ..transport.worker_state import WorkerState, worker_of
 from .departures import connection_lost, cut_off
 from .record import (
     answer,
+    answer_with_error,
     note_identifier,
     record_access,
     record_departure,
@@ -59,10 +59,7 @@ def answer_with_stream(x: Exchange, var response: Response):
     except e:
         _break_off(x, e)
         return _end(x, content^)
-    if x[].stream.upgrade.has_lost_peer:
-        _record(x, AccessEnd.CLIENT_LEFT)
-    else:
-        _record(x, AccessEnd.COMPLETE)
+    _record(x, AccessEnd.COMPLETE)
     _end(x, content^)
 
 
@@ -117,7 +114,7 @@ def _refuse(x: Exchange, response: Response) -> Bool:
         answer(x, upgrade_required(x, response))
         return True
     if is_false_success(x, response.status):
-        answer(x, error_answer(x, Status.NOT_IMPLEMENTED))
+        answer_with_error(x, Status.NOT_IMPLEMENTED)
         return True
     if (
         w[].streams >= w[].config.max_streams
@@ -130,11 +127,7 @@ def _refuse(x: Exchange, response: Response) -> Bool:
         )
     ):
         count(w[].statistics[].refused)
-        answer(
-            x,
-            error_answer(x, Status.SERVICE_UNAVAILABLE),
-            AccessEnd.REFUSED,
-        )
+        answer_with_error(x, Status.SERVICE_UNAVAILABLE, AccessEnd.REFUSED)
         return True
     return False
 
@@ -210,7 +203,7 @@ def _break_off(x: Exchange, error: Error):
             if x[].peer_gone:
                 return record_lost(x)
     if x[].stream.is_head_due:
-        answer(x, error_answer(x, status))
+        answer_with_error(x, status)
         return
     if x[].stream.upgrade.has_said_end:
         return _record(x, AccessEnd.COMPLETE)
@@ -263,4 +256,9 @@ def record_lost(x: Exchange):
 
 @no_inline
 def _record(x: Exchange, end: AccessEnd):
-    record_access(x, Sent(wire_status(x), x[].stream.written), end)
+    var has_lost_peer = x[].stream.upgrade.has_lost_peer
+    record_access(
+        x,
+        Sent(wire_status(x), x[].stream.written),
+        AccessEnd.CLIENT_LEFT if has_lost_peer else end,
+    )
