@@ -211,9 +211,9 @@ class Attacks:
         first = b"\x40\x08x-padded\x20" + b"v" * 32
         settings = b"\0\4" + number(0)
         attackers = []
-        # A head has 290 lines, and so the cost of two frames. 1.2 MiB of answers
-        # and 1 MiB of heads each, and what Mojo's allocator adds.
-        with self.costs(2 * 64 * 128, 64 * 3 * MIB):
+        # 1.2 MiB of answers and 1 MiB of heads each, and what Mojo's allocator
+        # adds.
+        with self.costs(64 * 128, 64 * 3 * MIB):
             for _ in range(64):
                 attacker = self.attack(settings)
                 octets = frame(HEADERS, 5, 1, GET + b"\x84" + first)
